@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+# sparktrace: everything is built here, out of tree, in $(O).
+#
+#	make			libsparktrace.so, sparktrace-recorder, sparktrace-analyze
+#	make demo		a real PyTorch load on a simulated GB10, recorded and explained
+#	make check-fast		unit tests, in seconds; needs the C packages only
+#	make check		unit tests and all tests of whole programs
+#	make check-long		the same without bounds: every kill, every size
+#	make check-arm64	cross build for aarch64, and what of it runs under qemu-user
+#	make check-fresh	demo and check in a Debian 12 chroot that has nothing
+#	make fuzz		the readers on damaged input, FUZZ_SECONDS each
+#	make bench		what recording costs, as ratios
+#	make lint		everything that can be said about the source without running it
+#	make docs		rewrite the generated tables of README.md
+#	make install uninstall	DESTDIR= PREFIX=/usr/local
+#	make clean
+#
+# demo, check, check-long and bench first run scripts/bootstrap, which installs what is missing.
+# TESTS="tests/run/a.sh ..." limits check to these.
+
+O ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+CLANG ?= clang-14
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+PYTHON ?= python3
+CFLAGS ?= -O2 -g
+FUZZ_SECONDS ?= 30
+TESTS ?= $(sort $(wildcard tests/run/*.sh))
+
+# Tests and scripts find the build through this.
+export BUILD := $(abspath $(O))
+
+# CFLAGS and LDFLAGS stay the user's; what we need stands in front of them.
+VERSION := 0.1.0
+WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Werror=switch-enum $(if $(CI),-Werror)
+OUR_CFLAGS := -std=c11 -D_GNU_SOURCE $(WARNINGS) -Iinclude -I. -MMD -MP -DST_VERSION='"$(VERSION)"'
+
+# CUDA headers: the toolkit's, else those that scripts/bootstrap unpacked from PyPI.
+CUDA_INCLUDE ?= $(firstword $(wildcard $(CUDA_HOME)/include /usr/local/cuda/include .venv/cuda-headers/include))
+CUDA_CFLAGS = $(CUDA_INCLUDE:%=-isystem %)
+
+all: shim recorder analyzer
+
+# --- the shim: in the program's process -------------------------------------------------------------
+# Every object carries the IBT or BTI mark, or the linker drops it for the whole library; Debian's crti.o
+# and crtn.o carry none, hence -nostartfiles, and nor do libgcc's atomics, hence inline ones. The builtins would let the compiler turn a wrapper's own
+# code into a call of a wrapper. Thread-local storage must never call malloc: initial-exec.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+PROTECT := $(if $(filter x86_64,$(ARCH)),-fcf-protection=full,-mbranch-protection=standard -mno-outline-atomics)
+SHIM_CFLAGS = -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer -fno-stack-protector \
+	$(addprefix -fno-builtin-,malloc calloc realloc free memalign aligned_alloc posix_memalign) $(PROTECT) $(CUDA_CFLAGS)
+SHIM_LDFLAGS := -shared -nostartfiles -Wl,-Bsymbolic-functions,-z,defs,-z,nodelete,-z,noexecstack,-z,now,-z,text,-soname,libsparktrace.so
+SHIM_SRC := $(wildcard preload/shim/*.[cS] preload/shim/$(ARCH)/*.[cS])
+SHIM_OBJ := $(SHIM_SRC:%=$(O)/%.o)
+
+shim: $(O)/libsparktrace.so
+$(O)/libsparktrace.so: $(SHIM_OBJ)
+	$(CC) $(SHIM_LDFLAGS) $(LDFLAGS) -o $@ $^
+$(O)/preload/shim/%.o: EXTRA = $(SHIM_CFLAGS)
+
+# --- the recorder: a process beside it --------------------------------------------------------------
+RECORDER_SRC := $(wildcard preload/recorder/*.c)
+RECORDER_OBJ := $(RECORDER_SRC:%=$(O)/%.o)
+RECORDER_LIBS := -lzstd -lelf -ldl
+
+recorder: $(O)/sparktrace-recorder
+$(O)/sparktrace-recorder: $(RECORDER_OBJ)
+	$(CC) $(LDFLAGS) -o $@ $^ $(RECORDER_LIBS)
+
+# --- the analyzer; `pack` writes traces with the recorder's own writer ------------------------------
+ANALYZER_SRC := $(wildcard analyzer/*.c)
+ANALYZER_OBJ := $(ANALYZER_SRC:%=$(O)/%.o)
+ANALYZER_LIBS := -lzstd -ljansson -lm
+TRACE_OBJ := $(O)/preload/recorder/trace.c.o
+
+analyzer: $(O)/sparktrace-analyze
+$(O)/sparktrace-analyze: $(ANALYZER_OBJ) $(TRACE_OBJ)
+	$(CC) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+
+# --- tests: unit programs link the product's own objects, never a second compile of them ------------
+UNIT := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+VICTIM := $(patsubst %.c,$(O)/%,$(wildcard tests/victim/*.c))
+TOOLS := $(patsubst %.c,$(O)/%,$(wildcard tests/tools/*.c))
+BENCH := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/*.c))
+LIBS := $(O)/libanalyzer.a $(O)/librecorder.a $(O)/libshim.a
+
+# The simulated CUDA libraries (target simcuda) and the rules of victims that link them.
+include tests/simcuda/Makefile.inc
+
+$(O)/libshim.a: $(SHIM_OBJ)
+$(O)/librecorder.a: $(filter-out %/main.c.o,$(RECORDER_OBJ))
+$(O)/libanalyzer.a: $(filter-out %/main.c.o,$(ANALYZER_OBJ))
+$(LIBS):
+	@rm -f $@
+	$(AR) rcs $@ $^
+$(UNIT): $(O)/tests/unit/%: $(O)/tests/unit/%.c.o $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $< $(LIBS) -lcmocka $(ANALYZER_LIBS) $(RECORDER_LIBS) -lpthread
+$(O)/tests/unit/%.o: EXTRA = $(CUDA_CFLAGS)
+
+# Victims, tools and loops of the benchmark: plain C programs.
+$(O)/tests/%: $(O)/tests/%.c.o
+	$(CC) $(LDFLAGS) -o $@ $< -ldl -lpthread
+
+# What scripts of tests/run need, whether they start the product or not.
+unit: $(UNIT)
+test-programs: all $(VICTIM) $(TOOLS) simcuda
+
+check-fast: $(UNIT)
+	@scripts/run-tests $(UNIT)
+check-now: $(UNIT) test-programs
+	@scripts/run-tests $(UNIT) $(TESTS)
+demo-now: test-programs
+	@tests/demo/run
+bench-now: test-programs $(BENCH)
+	@scripts/bench
+
+# The second make starts after bootstrap has brought what the first one did not find.
+check:
+	@scripts/bootstrap build test python
+	@$(MAKE) --no-print-directory check-now
+check-long:
+	@scripts/bootstrap build test python
+	@LONG=1 KILL_ROUNDS=1000 $(MAKE) --no-print-directory check-now
+demo:
+	@scripts/bootstrap build python
+	@$(MAKE) --no-print-directory demo-now
+bench:
+	@scripts/bootstrap build test python bench
+	@$(MAKE) --no-print-directory bench-now
+lint:
+	@scripts/bootstrap build test lint
+	@$(MAKE) --no-print-directory all $(UNIT:%=%.c.o)
+	@scripts/run-tests $(sort $(wildcard scripts/lint/*))
+check-arm64:
+	@scripts/bootstrap build test arm64
+	@scripts/run-tests scripts/check-arm64
+check-fresh:
+	@scripts/bootstrap fresh
+	@scripts/run-tests scripts/check-fresh
+docs: all
+	@scripts/lint/docs --write
+
+# --- fuzzing: the analyzer's modules once more, with clang's sanitizers -----------------------------
+FUZZ := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/*.c))
+FUZZ_OBJ := $(patsubst %,$(O)/fuzz/%.o,$(filter-out analyzer/main.c,$(ANALYZER_SRC)) preload/recorder/trace.c)
+
+$(O)/fuzz/%.c.o: %.c | $(O)/.have-build
+	@mkdir -p $(@D)
+	$(CLANG) $(OUR_CFLAGS) -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover -c -o $@ $<
+$(O)/fuzz/libanalyzer.a: $(FUZZ_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+$(FUZZ): $(O)/fuzz/%: $(O)/fuzz/tests/fuzz/%.c.o $(O)/fuzz/libanalyzer.a
+	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(ANALYZER_LIBS)
+fuzz: $(FUZZ)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests scripts/run-fuzz
+
+# --- compiling --------------------------------------------------------------------------------------
+$(O)/%.c.o: %.c | $(O)/.have-build
+	@mkdir -p $(@D)
+	$(CC) $(OUR_CFLAGS) $(EXTRA) $(CFLAGS) -c -o $@ $<
+$(O)/%.S.o: %.S | $(O)/.have-build
+	@mkdir -p $(@D)
+	$(CC) $(OUR_CFLAGS) $(EXTRA) $(CFLAGS) -c -o $@ $<
+
+# Says in a sentence which header is missing, before the compiler says it in twenty.
+$(O)/.have-%: scripts/packages scripts/need
+	@mkdir -p $(@D)
+	@scripts/need $* $(CC) $(CFLAGS) $(CUDA_CFLAGS)
+	@touch $@
+$(UNIT:%=%.c.o): | $(O)/.have-test
+
+# --- installing: the shim looks for the recorder beside itself, then in ../libexec/sparktrace --------
+install: all
+	install -D -m 755 $(O)/libsparktrace.so $(DESTDIR)$(PREFIX)/lib/libsparktrace.so
+	install -D -m 755 $(O)/sparktrace-recorder $(DESTDIR)$(PREFIX)/libexec/sparktrace/sparktrace-recorder
+	install -D -m 755 $(O)/sparktrace-analyze $(DESTDIR)$(PREFIX)/bin/sparktrace-analyze
+	install -D -m 644 include/sparktrace/sparktrace.h $(DESTDIR)$(PREFIX)/include/sparktrace/sparktrace.h
+	$(REFRESH_LOADER)
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/lib/libsparktrace.so $(DESTDIR)$(PREFIX)/bin/sparktrace-analyze
+	rm -rf $(DESTDIR)$(PREFIX)/libexec/sparktrace $(DESTDIR)$(PREFIX)/include/sparktrace
+	$(REFRESH_LOADER)
+# So that LD_PRELOAD=libsparktrace.so is found by its bare name.
+REFRESH_LOADER = @if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+
+clean:
+	rm -rf $(O)
+
+.PHONY: all shim recorder analyzer unit test-programs check-fast check-now check check-long demo demo-now bench \
+	bench-now lint check-arm64 check-fresh docs fuzz install uninstall clean
+.SECONDARY:
+.DELETE_ON_ERROR:
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
