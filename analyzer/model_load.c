@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* After the passes: the load as a whole. */
+#include <analyzer/model_parts.h>
+#include <math.h>
+#include <string.h>
+
+/* Shards that the names of others promise and that were never touched: of files with the same name but the number. */
+static bool shards_are_kin(const struct weight_file *a, const struct weight_file *b)
+{
+	const char *of_a = strstr(a->path, "-of-"), *of_b = strstr(b->path, "-of-");
+
+	return a->shards && a->shards == b->shards && of_a && of_b && of_a - a->path == of_b - b->path &&
+	       of_a - a->path >= 5 && !strncmp(a->path, b->path, (size_t)(of_a - a->path - 5));
+}
+
+struct shards {
+	uint64_t seen, smallest, largest;
+	bool first; /* no earlier file is of the same kin */
+};
+
+static struct shards shards_of(const struct model *model, size_t index)
+{
+	struct shards shards = {.smallest = UINT64_MAX, .first = true};
+
+	for (size_t i = 0; i < model->file_count; i++) {
+		const struct weight_file *file = &model->files[i];
+
+		if (!shards_are_kin(file, &model->files[index]))
+			continue;
+		shards.first &= i >= index;
+		shards.seen++;
+		shards.smallest = bytes_min(shards.smallest, file->payload);
+		shards.largest = bytes_max(shards.largest, file->payload);
+	}
+	return shards;
+}
+
+/* What was never opened is bounded by its kin; the last shard may be nearly empty. */
+static void shards_note(struct model *model)
+{
+	struct load *load = &model->load;
+
+	for (size_t i = 0; i < model->file_count; i++) {
+		struct shards shards = shards_of(model, i);
+		uint64_t missing = bytes_sub(model->files[i].shards, shards.seen);
+
+		if (!model->files[i].shards || !shards.first || !missing)
+			continue;
+		load->shards_missing += missing;
+		if (load->finished)
+			continue;
+		load->would_load.lo = bytes_add(load->would_load.lo, (missing - 1) * shards.smallest);
+		load->would_load.hi = bytes_add(load->would_load.hi, missing * shards.largest);
+	}
+}
+
+/* Sums over files. */
+static void load_sums(struct build *build)
+{
+	struct model *model = build->model;
+	struct load *load = &model->load;
+
+	for (size_t i = 0; i < model->file_count; i++) {
+		const struct weight_file *file = &model->files[i];
+		uint64_t unknown;
+
+		/* Opened and not touched: to be loaded yet, where the load did not finish. */
+		if (!file->first_touch && load->finished)
+			continue;
+		load->weights += file->payload;
+		load->would_load = range_add(load->would_load, file->would_load);
+		if (i >= build->residency.weight_room)
+			continue;
+		unknown = build->residency.weights[i].unknown;
+		load->loaded.lo += file->loaded;
+		load->loaded.hi += bytes_min(file->payload, file->loaded + unknown);
+	}
+	/* Weights used in place are loaded by touching them, which no call shows. */
+	if (!build->phases.to_device)
+		load->loaded.hi = load->weights;
+}
+
+static void load_tensors(struct model *model)
+{
+	for (size_t i = 0; i < model->tensor_count; i++) {
+		model->load.largest_tensor = bytes_max(model->load.largest_tensor, model->tensors[i].size);
+		model->load.parameters += model->tensors[i].elements;
+	}
+}
+
+/* Of the two bounds each belongs together: what was loaded is not to be loaded. */
+static struct range load_remaining(const struct load *load)
+{
+	return (struct range){bytes_sub(load->would_load.lo, load->loaded.hi),
+			      bytes_sub(load->would_load.hi, load->loaded.lo)};
+}
+
+static void load_peaks(struct build *build)
+{
+	struct load *load = &build->model->load;
+	const struct moment *first = &build->model->moments[MOMENT_FIRST_WEIGHT];
+	const struct moment *modelled = &build->model->moments[MOMENT_LOAD_MODELLED_PEAK];
+
+	load->modelled = peak_range(&build->peaks[PEAK_LOAD_MODELLED]);
+	load->resident = peak_range(&build->peaks[PEAK_LOAD_RESIDENT]);
+	load->demand = range_sub(peak_range(&build->peaks[PEAK_LOAD_DEMAND]), first->demand);
+	load->device_other = bytes_sub(modelled->layers.device,
+				       modelled->on_device.lo + build->model->context_bytes);
+}
+
+static void load_factor(struct load *load)
+{
+	if (!load->weights)
+		return;
+	load->factor_lo = (double)load->modelled.lo / (double)load->weights;
+	load->factor_hi = range_is_open(load->modelled) ? INFINITY : (double)load->modelled.hi / (double)load->weights;
+}
+
+static void load_sources(struct build *build)
+{
+	const struct residency *residency = &build->residency;
+	struct load *load = &build->model->load;
+
+	load->from_private_writable = residency->from[COPY_PRIVATE_WRITABLE] != 0;
+	for (int i = 0; i < COPY_SOURCE_COUNT; i++)
+		load->copied_from[i] = residency->from[i];
+	load->anon_copied = (struct range){residency->anon_made,
+					   bytes_add(residency->anon_made, residency->anon_possible_made)};
+}
+
+void build_load(struct build *build)
+{
+	struct load *load = &build->model->load;
+
+	load->present = build->phases.first_weight != 0;
+	load->finished = load->present && !build->phases.unfinished;
+	load->repaired = peak_range(&build->peaks[PEAK_REPAIRED]);
+	load->threads = build->thread_count;
+	load->spare = build->spare;
+	load_tensors(build->model);
+	if (!load->present)
+		return;
+	load->begin = build->phases.first_time;
+	load->end = build->phases.last_time;
+	load_sums(build);
+	shards_note(build->model);
+	load->remaining = load_remaining(load);
+	load_peaks(build);
+	load_factor(load);
+	load_sources(build);
+}

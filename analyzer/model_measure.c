@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The third pass: peaks and moments, now that phases and scans are known. */
+#include <analyzer/model_parts.h>
+
+static void device_note(struct build *build)
+{
+	struct model *model = build->model;
+	const struct residency *residency = &build->residency;
+
+	if (residency->replay.device > model->device_peak) {
+		model->device_peak = residency->replay.device;
+		model->device_peak_time = build->record->time;
+	}
+	model->pinned_peak = bytes_max(model->pinned_peak, replay_pinned(&residency->replay));
+	model->mapped_peak = bytes_max(model->mapped_peak, residency->replay.weights_mapped);
+	model->staging_peak = bytes_max(model->staging_peak, residency->total.now.staging);
+	model->context_bytes = bytes_max(model->context_bytes, residency->replay.context_bytes);
+}
+
+static void sample_take(struct build *build)
+{
+	struct change before = ledger_sampled(&build->ledger);
+	uint64_t cache = ledger_cache(&build->ledger);
+	bool first = !build->ledger.samples;
+
+	ledger_sample(&build->ledger, (const void *)build->record);
+	/* Before the first sample nothing is known to differ from it. */
+	peaks_close(build, first ? ledger_sampled(&build->ledger) : before,
+		    first ? ledger_cache(&build->ledger) : cache);
+	if (first)
+		build->model->moments[MOMENT_START] = build_moment(build);
+}
+
+static void told_note(struct build *build, const struct st_ev_get_info *record)
+{
+	struct model *model = build->model;
+	const struct ledger *ledger = &build->ledger;
+	bool sampled = ledger->samples != 0;
+
+	if (record->result)
+		return;
+	model->told_last = (struct told){true, record->r.time, record->free, record->total,
+					 sampled ? ledger->last.free : ST_UNKNOWN,
+					 sampled ? ledger->last.available : ST_UNKNOWN,
+					 sampled ? ledger->last.time : ST_UNKNOWN};
+	if (!model->told_first.valid)
+		model->told_first = model->told_last;
+}
+
+/* Moments that show the state before their record. */
+static void moments_before(struct build *build)
+{
+	struct model *model = build->model;
+
+	if (build->index == build->phases.first_weight) {
+		struct moment *first = &model->moments[MOMENT_FIRST_WEIGHT];
+
+		*first = build_moment(build);
+		if (change_is_known(first->layers.host)) {
+			build->host_first_lo = first->layers.host.lo;
+			build->host_first_hi = first->layers.host.hi;
+		}
+	}
+	if (build->index == build->phases.settled) {
+		model->moments[MOMENT_SETTLED] = build_moment(build);
+		residency_keep(&build->residency, POINT_SETTLED);
+		build->settled_kept = true;
+	}
+	if (build->next_failure < build->requests.count &&
+	    build->index == build->requests.kept[build->next_failure].index) {
+		build->requests.kept[build->next_failure++].failure.at = build_moment(build);
+		model->told_failed = model->told_failed.valid ? model->told_failed : model->told_last;
+	}
+}
+
+static void moments_after(struct build *build)
+{
+	if (build->index != build->phases.last_weight)
+		return;
+	build->model->moments[MOMENT_LAST_WEIGHT] = build_moment(build);
+	if (build->phases.settled)
+		return;
+	residency_keep(&build->residency, POINT_SETTLED);
+	build->settled_kept = true;
+}
+
+static int measure_record(struct build *build, const struct st_record *record)
+{
+	enum phase before = build->phase;
+	int error;
+
+	build->record = record;
+	build->index++;
+	build->phase = phases_at(&build->phases, build->index);
+	build->residency.loading = build->phase == PHASE_LOAD;
+	moments_before(build);
+	error = residency_record(&build->residency, record);
+	if (error)
+		return error;
+	if (record->kind == ST_KIND_sample)
+		sample_take(build);
+	else if (record->kind == ST_KIND_get_info)
+		told_note(build, (const void *)record);
+	device_note(build);
+	if (peaks_worth_a_look(build) || build->phase != before)
+		peaks_look(build);
+	moments_after(build);
+	return 0;
+}
+
+static void measure_finish(struct build *build)
+{
+	residency_finish(&build->residency);
+	if (build->record) {
+		device_note(build);
+		peaks_look(build);
+		build->model->moments[MOMENT_END] = build_moment(build);
+	}
+	if (!build->settled_kept)
+		residency_keep(&build->residency, POINT_SETTLED);
+	peaks_finish(build);
+}
+
+int build_measure(struct build *build)
+{
+	const struct st_record *record;
+	int error;
+
+	reader_rewind(build->reader);
+	residency_init(&build->residency, &build->catalog, NULL);
+	ledger_init(&build->ledger, &build->residency);
+	build->residency.replay.revoked = build->revoked;
+	build->residency.replay.revoked_count = build->revoked_count;
+	build->residency.caps = build->caps;
+	build->residency.cap_count = build->cap_count;
+	build->residency.caps_known = true;
+	build->caps = NULL;
+	build->residency.host_only = !build->phases.to_device;
+	build->residency.projected = build->options.uma && build->model->pool == ST_POOL_DISCRETE;
+	build->index = 0;
+	while ((error = reader_next(build->reader, &record)) > 0) {
+		error = measure_record(build, record);
+		if (error)
+			return error;
+	}
+	if (!error)
+		measure_finish(build);
+	return error;
+}

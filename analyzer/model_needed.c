@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mn, what the run needed. A run that ended well needed its maximum. One that died needed what it had, and what
+ * it was about to take: in the load the bytes not yet loaded, with the anonymous copies that come along with each
+ * as they did until then, less what was allocated ahead; elsewhere the request that was refused.
+ */
+#include <analyzer/model_parts.h>
+
+/* The state in which the run died: before the request that ended it, else at the last event. */
+static const struct moment *death(const struct build *build, const struct request *fatal)
+{
+	return fatal ? &fatal->failure.at : &build->model->moments[MOMENT_END];
+}
+
+/* One bound of A that the remaining bytes would bring, from A and the bytes loaded at the death. */
+static uint64_t slope_carried(uint64_t anon, uint64_t loaded, uint64_t remaining)
+{
+	if (!loaded || !anon)
+		return 0;
+	return (uint64_t)((long double)anon / (long double)loaded * (long double)remaining);
+}
+
+/* Device bytes that the load had allocated and not yet filled. */
+static uint64_t allocated_ahead(const struct build *build, const struct moment *at, uint64_t on_device)
+{
+	const struct moment *first = &build->model->moments[MOMENT_FIRST_WEIGHT];
+	uint64_t grown = bytes_sub(at->layers.device, first->valid ? first->layers.device : 0);
+
+	return bytes_sub(grown, on_device);
+}
+
+/* What a load that died would still have taken: each bound with the loaded bytes that it stands for. */
+static struct range load_rest(struct build *build, const struct moment *at, struct needed *needed)
+{
+	struct load *load = &build->model->load;
+	struct range remaining = load->remaining, anon = at->layers.anon, rest;
+	uint64_t ahead_lo, ahead_hi;
+
+	if (!build->phases.to_device && !at->layers.device)
+		return range_of(0); /* used in place or on the host: the pool's page cache is not demand */
+	ahead_lo = bytes_min(remaining.lo, allocated_ahead(build, at, at->on_device.hi));
+	ahead_hi = bytes_min(remaining.hi, allocated_ahead(build, at, at->on_device.lo));
+	load->ahead = ahead_lo;
+	anon.lo = slope_carried(anon.lo, load->loaded.hi, remaining.lo);
+	anon.hi = slope_carried(anon.hi, load->loaded.lo, remaining.hi);
+	needed->anon = range_add(needed->anon, anon);
+	rest.lo = bytes_add(remaining.lo - ahead_lo, anon.lo);
+	rest.hi = bytes_add(remaining.hi - ahead_hi, anon.hi);
+	return rest;
+}
+
+void build_needed(struct build *build)
+{
+	struct model *model = build->model;
+	struct needed *needed = &model->needed;
+	const struct request *fatal = requests_fatal(&build->requests);
+	const struct moment *at = death(build, fatal), *peak = &model->moments[MOMENT_DEMAND_PEAK];
+	struct range rest = range_of(0), request;
+
+	*needed = (struct needed){.demand = peak->demand, .modelled = peak_range(&build->peaks[PEAK_MODELLED]),
+				  .anon = peak->layers.anon, .staging = range_of(peak->layers.staging),
+				  .died_in = PHASE_COUNT};
+	if (!fatal && !build->badly)
+		return;
+	needed->died_in = build->phases.unfinished ? PHASE_LOAD : at->phase;
+	needed->lower_bound = true;
+	needed->anon = at->layers.anon;
+	needed->staging = range_of(at->layers.staging);
+	if (build->phases.unfinished)
+		rest = load_rest(build, at, needed);
+	request = range_of(fatal ? fatal->failure.asked : 0);
+	if (request.lo > rest.lo)
+		needed->request = request.lo;
+	rest = range_max(rest, request);
+	needed->demand = range_max(needed->demand, range_add(at->demand, rest));
+	needed->modelled = range_max(needed->modelled, range_add(at->modelled, rest));
+}

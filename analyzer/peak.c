@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <analyzer/peak.h>
+
+static struct instant *instant_at(struct peak *peak, uint32_t i)
+{
+	return &peak->instants[(peak->first + i) % PEAK_INSTANTS];
+}
+
+static void instant_push(struct peak *peak, const struct instant *instant)
+{
+	while (peak->count && instant_at(peak, 0)->value + PEAK_NEAR < instant->value) {
+		peak->first = (peak->first + 1) % PEAK_INSTANTS;
+		peak->count--;
+	}
+	if (peak->count && instant_at(peak, peak->count - 1)->value + PEAK_STEP > instant->value)
+		return;
+	*instant_at(peak, peak->count++) = *instant;
+}
+
+static struct range range_ordered(struct range range)
+{
+	return (struct range){bytes_min(range.lo, range.hi), bytes_max(range.lo, range.hi)};
+}
+
+bool peak_note(struct peak *peak, struct range exact, struct change sampled, const struct instant *instant)
+{
+	struct range now = range_ordered(range_move(exact, sampled));
+	struct instant here = *instant;
+
+	peak->open = peak->is_open ? range_max(peak->open, exact) : exact;
+	peak->is_open = true;
+	if (peak->any && now.hi <= peak->value)
+		return false;
+	peak->any = true;
+	peak->value = here.value = now.hi;
+	instant_push(peak, &here);
+	return true;
+}
+
+void peak_close(struct peak *peak, struct change before, struct change after)
+{
+	struct change between = {before.lo < after.lo ? before.lo : after.lo, before.hi > after.hi ? before.hi : after.hi};
+
+	if (!peak->is_open)
+		return;
+	peak->largest = range_max(peak->largest, range_ordered(range_move(peak->open, between)));
+	peak->is_open = false;
+}
+
+void peak_sampled(struct peak *peak, struct range exact, struct change sampled)
+{
+	peak->largest = range_max(peak->largest, range_ordered(range_move(exact, sampled)));
+}
+
+struct range peak_range(const struct peak *peak)
+{
+	return peak->largest;
+}
+
+const struct instant *peak_instant(const struct peak *peak)
+{
+	return &peak->instants[peak->first];
+}

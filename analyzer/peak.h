@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The maximum of one quantity over a stretch of the run, and when it was reached. A quantity is what is known
+ * at the instant plus what the last sample said; between two samples the second part may have been anything
+ * between them, so a maximum carries an interval. Its moment is the first instant within 1 MiB.
+ */
+#ifndef SPARKTRACE_PEAK_H
+#define SPARKTRACE_PEAK_H
+
+#include <analyzer/range.h>
+
+#define PEAK_NEAR     (UINT64_C(1) << 20)
+#define PEAK_STEP     (UINT64_C(1) << 15) /* rises smaller than this are one instant */
+#define PEAK_INSTANTS 40		  /* more than PEAK_NEAR / PEAK_STEP */
+
+struct instant {
+	uint64_t time, value;
+	uint32_t thread, stack, file, tensor;
+	int phase;
+};
+
+struct peak {
+	bool any;
+	uint64_t value;	      /* the largest yet, the last sample taken to hold */
+	struct range largest; /* of closed stretches between samples */
+	struct range open;    /* of the exact part since the last sample */
+	bool is_open;
+	struct instant instants[PEAK_INSTANTS]; /* rising; the first is within PEAK_NEAR of value */
+	uint32_t first, count;
+};
+
+/* `exact`, and `sampled` as of the last sample. True when this is a new maximum: the caller keeps the rest. */
+bool peak_note(struct peak *peak, struct range exact, struct change sampled, const struct instant *instant);
+
+/* A sample has come: the stretch since the one before is between the two. Call before noting what it says. */
+void peak_close(struct peak *peak, struct change before, struct change after);
+
+/* This very instant was sampled. */
+void peak_sampled(struct peak *peak, struct range exact, struct change sampled);
+
+/* Maximum, and the first instant within PEAK_NEAR of it; only if peak->any. */
+struct range peak_range(const struct peak *peak);
+const struct instant *peak_instant(const struct peak *peak);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <analyzer/event.h>
+#include <analyzer/phases.h>
+#include <string.h>
+
+#define LATE_NS		 UINT64_C(60000000000) /* weights that move after so long a pause are another matter */
+#define GROWTH		 (UINT64_C(1) << 20)
+#define GRANTS_OF_A_LOAD 8  /* a loader allocates that often without copying anything, at most */
+#define COMPLETE_PERCENT 98 /* tied and skipped tensors leave a complete load a little short */
+
+static void weight_moved(struct phases *phases, uint64_t index, uint64_t time)
+{
+	uint64_t pause = time - phases->last_time, length = phases->last_time - phases->first_time;
+
+	if (phases->closed)
+		return;
+	if (phases->last_weight && pause > (length > LATE_NS ? length : LATE_NS)) {
+		phases->closed = true;
+		return;
+	}
+	phases->last_weight = index;
+	phases->last_time = time;
+	phases->settled = phases->grants = 0;
+}
+
+/*
+ * Weights that are used where they are mapped, or cloned on the host, move without any call. As long as
+ * nothing went to a device, a sample that shows the program or its cached weights grown is a sign of it.
+ */
+static void growth_seen(struct phases *phases, const struct st_ev_sample *sample, uint64_t index,
+			const struct residency *residency)
+{
+	uint64_t own = sample->rss_anon == ST_UNKNOWN ? 0 : sample->rss_anon;
+	uint64_t size = own + residency->total.now.cached;
+
+	if (size <= phases->grown + GROWTH)
+		return;
+	phases->grown = size;
+	if (phases->first_weight && !phases->to_device && residency->replay.weights_mapped)
+		weight_moved(phases, index, sample->r.time);
+}
+
+static bool mark_is_step(const struct st_record *record)
+{
+	const char *text;
+	size_t length = record_text(record, &text);
+
+	return length >= 4 && !memcmp(text, "step", 4);
+}
+
+static void steps_begin(struct phases *phases, uint64_t index, uint64_t time)
+{
+	if (phases->settled)
+		return;
+	phases->settled = index;
+	phases->settled_time = time;
+}
+
+static void ending_seen(struct phases *phases, uint64_t index)
+{
+	if (!phases->end)
+		phases->end = index;
+}
+
+void phases_record(struct phases *phases, const struct st_record *record, uint64_t index,
+		   const struct residency *residency, bool granted)
+{
+	phases->now = record->time > phases->now ? record->time : phases->now;
+	if (!phases->first_weight && residency->signs) {
+		phases->first_weight = index;
+		phases->first_time = phases->last_time = record->time;
+		phases->settled = phases->grants = 0;
+	}
+	phases->to_device |= (residency->signs & SIGN_DEVICE) != 0;
+	if (residency->signs & SIGN_BYTES)
+		weight_moved(phases, index, record->time);
+	else if (record->kind == ST_KIND_sample)
+		growth_seen(phases, (const struct st_ev_sample *)record, index, residency);
+	if (granted) {
+		phases->grants++;
+		/* A program without weights has no load: it steps from its first allocation on. */
+		if (phases->last_weight || !phases->first_weight)
+			steps_begin(phases, index, record->time);
+	}
+	if (record->kind == ST_KIND_mark && phases->first_weight && mark_is_step(record)) {
+		phases->closed = true;
+		steps_begin(phases, index, record->time);
+	}
+	if (record->kind == ST_KIND_exit ||
+	    (record->kind == ST_KIND_moment && ((const struct st_ev_moment *)record)->what == ST_MOMENT_EXIT))
+		ending_seen(phases, index);
+}
+
+void phases_set_unfinished(struct phases *phases)
+{
+	phases->unfinished = true;
+	phases->settled = 0;
+}
+
+bool phases_died_loading(const struct phases *phases, uint64_t remaining, uint64_t total)
+{
+	if (!phases->first_weight || phases->closed || phases->grants > GRANTS_OF_A_LOAD)
+		return false;
+	if (phases->now - phases->last_time > LATE_NS)
+		return false;
+	return remaining > total / 100 * (100 - COMPLETE_PERCENT);
+}
+
+enum phase phases_at(const struct phases *phases, uint64_t index)
+{
+	if (phases->end && index >= phases->end)
+		return PHASE_END;
+	if (!phases->first_weight)
+		return phases->settled && index >= phases->settled ? PHASE_STEPS : PHASE_START;
+	if (index < phases->first_weight)
+		return PHASE_START;
+	if (phases->unfinished || index <= phases->last_weight || !phases->last_weight)
+		return PHASE_LOAD;
+	return phases->settled && index >= phases->settled ? PHASE_STEPS : PHASE_SETTLE;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include "commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static report_section *const sections[] = {
+	report_head,     report_fit,  report_peak,    report_pool,
+	report_failures, report_next, report_weights, report_trace,
+};
+
+/* A trace of which parts are gone proves no fit. */
+static const char *find_blind_spot(const struct reader_summary *s)
+{
+	if (s->damaged_blocks || s->missing_blocks)
+		return "the blocks of the trace that are damaged or missing";
+	return NULL;
+}
+
+static void judge(struct report *r)
+{
+	budget_find(r->model, r->options, &r->budget);
+	if (!r->budget.blind)
+		r->budget.blind = find_blind_spot(r->summary);
+	r->judgement = budget_verdict(&r->budget, r->model, r->model->needed.demand);
+	ladder_climb(r->model, r->options, &r->budget, &r->ladder);
+}
+
+static int write_report(const struct report *r)
+{
+	struct emitter e;
+
+	emit_begin(&e, stdout, r->options->json ? EMIT_JSON : EMIT_TEXT);
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+		sections[i](&e, r);
+	return emit_end(&e);
+}
+
+static int report_error(const char *path, int error)
+{
+	fprintf(stderr, "sparktrace-analyze: %s: %s\n", path, reader_strerror(error));
+	return COMMAND_BAD;
+}
+
+static int report_model(const char *path, const struct options *options, struct reader *reader)
+{
+	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN};
+	struct report r = {.path = path, .options = options};
+	struct model *model;
+	int error = model_build(reader, &how, &model);
+
+	if (error)
+		return report_error(path, error);
+	r.model = model;
+	r.summary = reader_summary(reader);
+	judge(&r);
+	error = write_report(&r);
+	model_free(model);
+	if (error)
+		return report_error("standard output", error);
+	return verdict_status(r.judgement.verdict);
+}
+
+static int report_path(const char *path, const struct options *options)
+{
+	struct reader *reader;
+	int status, error = options->ring ? reader_open_with_ring(path, options->ring, &reader)
+	                                  : reader_open(path, &reader);
+
+	if (error)
+		return report_error(path, error);
+	status = report_model(path, options, reader);
+	reader_free(reader);
+	return status;
+}
+
+static int print_help(void)
+{
+	puts("usage: sparktrace-analyze [report] [options] run.zst...\n\n"
+	     "What the run did to the pool: did it fit, when was the peak, what was in the pool then,\n"
+	     "what failed, and what to do next.\n");
+	options_print(stdout);
+	return COMMAND_OK;
+}
+
+/* Of several traces: unreadable input outweighs a run that does not fit, and that one that cannot be told. */
+static int worse_status(int a, int b)
+{
+	static const int rank[] = {
+		[COMMAND_OK] = 0, [COMMAND_CANNOT_TELL] = 1, [COMMAND_OVER] = 2, [COMMAND_BAD] = 3};
+
+	return rank[a] > rank[b] ? a : b;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct options options;
+	int first, status = COMMAND_OK;
+
+	if (options_parse(argc, argv, &options, &first))
+		return COMMAND_BAD;
+	if (options.help)
+		return print_help();
+	if (first == argc) {
+		fputs("sparktrace-analyze: name a trace; --help says more\n", stderr);
+		return COMMAND_BAD;
+	}
+	for (int i = first; i < argc; i++) {
+		if (i > first && !options.json)
+			putchar('\n');
+		status = worse_status(status, report_path(argv[i], &options));
+	}
+	return status;
+}

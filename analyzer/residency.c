@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <analyzer/residency_parts.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PENDING_ROOM 4096u
+#define GROUPS_MAX   64u
+
+/* Memory that replay says is gone takes its content along. */
+static void memory_gone(void *context, enum region region, const struct span *piece)
+{
+	struct residency *residency = context;
+	struct mapping *mapping = region == REGION_MAPPING ? replay_mapping(&residency->replay, piece) : NULL;
+	struct weight *weight;
+
+	if (mapping) {
+		breaks_gone(residency, piece->lo, piece->hi);
+		weight = weight_get(residency, mapping->weight);
+		if (!weight)
+			return;
+		weight->mapped = bytes_sub(weight->mapped, piece->hi - piece->lo);
+		if (mapping->group < weight->group_count)
+			weight->groups[mapping->group].live -= piece->hi - piece->lo;
+		return;
+	}
+	content_gone(residency, piece->lo, piece->hi);
+	if (region != REGION_DEVICE)
+		staging_gone(residency, piece->lo, piece->hi);
+}
+
+static struct holding *holding_slot(struct holding *holdings, size_t room, uint32_t stack)
+{
+	size_t i = (stack * UINT32_C(2654435761)) & (room - 1);
+
+	while (holdings[i].stack != stack && holdings[i].kept.epoch[0] != UINT32_MAX)
+		i = (i + 1) & (room - 1);
+	return &holdings[i];
+}
+
+/* A free slot has an epoch that no point reaches. */
+static int holdings_grow(struct residency *residency)
+{
+	size_t room = residency->holding_room ? residency->holding_room * 2 : 64;
+	struct holding *holdings = calloc(room, sizeof(*holdings));
+
+	if (!holdings)
+		return -ENOMEM;
+	for (size_t i = 0; i < room; i++)
+		holdings[i] = (struct holding){.stack = UINT32_MAX, .kept.epoch[0] = UINT32_MAX};
+	for (size_t i = 0; i < residency->holding_room; i++)
+		if (residency->holdings[i].kept.epoch[0] != UINT32_MAX)
+			*holding_slot(holdings, room, residency->holdings[i].stack) = residency->holdings[i];
+	free(residency->holdings);
+	residency->holdings = holdings;
+	residency->holding_room = room;
+	return 0;
+}
+
+static void memory_held(void *context, uint32_t stack, int64_t bytes)
+{
+	struct residency *residency = context;
+	struct holding *holding;
+	int error = 0;
+
+	if (residency->holding_count * 4 >= residency->holding_room * 3)
+		error = holdings_grow(residency);
+	residency_note(residency, error);
+	if (error)
+		return;
+	holding = holding_slot(residency->holdings, residency->holding_room, stack);
+	if (holding->kept.epoch[0] == UINT32_MAX) {
+		*holding = (struct holding){.stack = stack};
+		residency->holding_count++;
+	}
+	kept_change(residency, &holding->kept)->device += (uint64_t)bytes;
+}
+
+static void request_refused(void *context, const struct st_record *record, const struct refusal *refusal)
+{
+	struct residency *residency = context;
+
+	if (residency->watch.refused)
+		residency->watch.refused(residency->watch.context, record, refusal);
+}
+
+static void request_granted(void *context, const struct st_record *record, uint64_t bytes)
+{
+	struct residency *residency = context;
+
+	if (residency->watch.granted)
+		residency->watch.granted(residency->watch.context, record, bytes);
+}
+
+void residency_init(struct residency *residency, const struct catalog *catalog, const struct replay_watch *watch)
+{
+	struct replay_watch own = {residency, memory_gone, memory_held, request_refused, request_granted};
+
+	*residency = (struct residency){.catalog = catalog, .exact = true, .last_file = CATALOG_NONE,
+					.last_tensor = CATALOG_NONE};
+	if (watch)
+		residency->watch = *watch;
+	replay_init(&residency->replay, catalog, &own);
+	residency->pending = calloc(PENDING_ROOM, sizeof(*residency->pending));
+	if (catalog->sorted && catalog->tensor_count)
+		residency->tensors = calloc(catalog->tensor_count, sizeof(*residency->tensors));
+	if (!residency->pending || (catalog->sorted && catalog->tensor_count && !residency->tensors))
+		residency_note(residency, -ENOMEM);
+}
+
+void residency_release(struct residency *residency)
+{
+	for (uint32_t i = 0; i < residency->weight_room; i++)
+		weight_release(&residency->weights[i]);
+	free(residency->weights);
+	free(residency->tensors);
+	livemap_release(&residency->content);
+	livemap_release(&residency->anon);
+	livemap_release(&residency->staged);
+	free(residency->pending);
+	free(residency->caps);
+	free(residency->holdings);
+	replay_release(&residency->replay);
+}
+
+/* The group of a new mapping: equal protection, flags and stack. */
+static uint32_t group_of(struct residency *residency, struct weight *weight, const struct st_ev_map *record)
+{
+	struct map_group group = {.prot = (uint32_t)record->prot, .flags = (uint32_t)record->flags,
+				  .stack = (uint32_t)record->stack};
+	struct map_group *groups;
+
+	for (uint32_t i = 0; i < weight->group_count; i++)
+		if (weight->groups[i].prot == group.prot && weight->groups[i].flags == group.flags &&
+		    (weight->groups[i].stack == group.stack || weight->group_count == GROUPS_MAX))
+			return i;
+	if (weight->group_count == GROUPS_MAX)
+		return GROUPS_MAX - 1;
+	groups = realloc(weight->groups, (weight->group_count + 1) * sizeof(group));
+	if (!groups) {
+		residency_note(residency, -ENOMEM);
+		return GROUPS_MAX;
+	}
+	weight->groups = groups;
+	weight->groups[weight->group_count] = group;
+	return weight->group_count++;
+}
+
+static void map_seen(struct residency *residency, const struct st_ev_map *record)
+{
+	struct weight *weight;
+	struct mapping *mapping;
+	struct span span;
+
+	if (!livemap_find(&residency->replay.maps, record->addr, &span))
+		return;
+	mapping = replay_mapping(&residency->replay, &span);
+	if (!mapping)
+		return;
+	weight = weight_get(residency, mapping->weight);
+	if (!weight)
+		return;
+	/* A file that is mapped anew may be loaded anew. */
+	for (uint32_t i = 0; !weight->mapped && i < weight->class_count; i++)
+		weight->classes[i].used = 0;
+	weight->mapped += mapping->bytes;
+	weight->mapped_peak = bytes_max(weight->mapped_peak, weight->mapped);
+	mapping->group = group_of(residency, weight, record);
+	if (mapping->group < weight->group_count) {
+		struct map_group *group = &weight->groups[mapping->group];
+
+		group->count++;
+		group->live += mapping->bytes;
+		group->bytes = bytes_max(group->bytes, record->size);
+	}
+	breaks_mapped(residency, mapping);
+	weight_touch(residency, mapping->weight, record->offset, record->r.time);
+	residency->signs |= SIGN_TOUCHED;
+}
+
+/* Only the part that stays in its mapping is followed; what a remap adds or drops is new or gone. */
+static int remap_record(struct residency *residency, const struct st_ev_remap *record)
+{
+	bool moves = residency->anon.count && !(record->flags & MREMAP_DONTUNMAP);
+	uint64_t hi = bytes_add(record->addr, bytes_min(record->size, record->new_size));
+	uint64_t page = residency->replay.page_size - 1;
+	struct anon_moved moved = {0};
+	struct span before, after;
+	bool mapped = livemap_find(&residency->replay.maps, record->addr, &before);
+
+	hi = bytes_add(hi, page) & ~page;
+	if (moves)
+		breaks_take(residency, record->addr, hi, &moved);
+	replay_record(&residency->replay, &record->r);
+	if (moves)
+		breaks_put(residency, &moved, record->new_addr - record->addr);
+	/* Replay reported what is gone; what came in its place counts again. */
+	if (mapped && livemap_find(&residency->replay.maps, record->new_addr, &after)) {
+		struct mapping *mapping = replay_mapping(&residency->replay, &after);
+		struct weight *weight = mapping ? weight_get(residency, mapping->weight) : NULL;
+
+		if (weight) {
+			weight->mapped += after.hi - record->new_addr;
+			weight->mapped_peak = bytes_max(weight->mapped_peak, weight->mapped);
+			if (mapping->group < weight->group_count)
+				weight->groups[mapping->group].live += after.hi - record->new_addr;
+		}
+	}
+	return residency->replay.error;
+}
+
+static void open_record(struct residency *residency, const struct st_ev_open *record)
+{
+	uint32_t index = catalog_weight(residency->catalog, record->file);
+	struct weight *weight = index == CATALOG_NONE ? NULL : weight_get(residency, index);
+
+	if (!weight || weight->opened)
+		return;
+	weight->opened = true;
+	weight->open_stack = (uint32_t)record->stack;
+	weight->open_flags = (uint32_t)record->flags;
+}
+
+static void read_record(struct residency *residency, const struct st_ev_read *record)
+{
+	uint32_t index = catalog_weight(residency->catalog, record->file);
+
+	if (index == CATALOG_NONE) {
+		if (record->addr && record->addr <= UINT64_MAX - record->size)
+			content_gone(residency, record->addr, record->addr + record->size);
+		return;
+	}
+	weight_touch(residency, index, record->offset, record->r.time);
+	residency->signs |= SIGN_TOUCHED;
+	content_read(residency, record, index);
+}
+
+static void advise_record(struct residency *residency, const struct st_ev_advise *record)
+{
+	if (record->advice == MADV_DONTNEED && residency->anon.count && record->addr <= UINT64_MAX - record->size)
+		breaks_gone(residency, record->addr, record->addr + record->size);
+}
+
+int residency_record(struct residency *residency, const struct st_record *record)
+{
+	residency->signs = 0;
+	if (residency->pending_count)
+		staging_over(residency);
+	if (record->kind == ST_KIND_remap)
+		return remap_record(residency, (const void *)record);
+	replay_record(&residency->replay, record);
+	switch (record->kind) {
+	case ST_KIND_map:
+		if (((const struct st_ev_map *)record)->file)
+			map_seen(residency, (const void *)record);
+		break;
+	case ST_KIND_advise:
+		advise_record(residency, (const void *)record);
+		break;
+	case ST_KIND_open:
+		open_record(residency, (const void *)record);
+		break;
+	case ST_KIND_read:
+		read_record(residency, (const void *)record);
+		break;
+	case ST_KIND_copy:
+		content_copy(residency, (const void *)record);
+		break;
+	case ST_KIND_memset:
+		content_memset(residency, (const void *)record);
+		break;
+	case ST_KIND_sync:
+		staging_sync(residency, (const void *)record);
+		break;
+	case ST_KIND_cached:
+		cells_record(residency, (const void *)record);
+		break;
+	case ST_KIND_anon:
+		breaks_scan(residency, (const void *)record);
+		break;
+	case ST_KIND_process:
+		residency->pool = ((const struct st_ev_process *)record)->pool;
+		break;
+	default:
+		break;
+	}
+	return residency->replay.error;
+}
+
+void residency_finish(struct residency *residency)
+{
+	replay_finish(&residency->replay);
+}
+
+void residency_keep(struct residency *residency, enum point point)
+{
+	residency->epoch[point]++;
+	if (point != POINT_SETTLED)
+		return;
+	for (uint32_t i = 0; i < residency->weight_room; i++)
+		for (uint32_t k = 0; k < residency->weights[i].group_count; k++)
+			residency->weights[i].groups[k].kept = residency->weights[i].groups[k].live != 0;
+}
+
+const struct amounts *kept_at(const struct residency *residency, const struct kept *kept, enum point point)
+{
+	if (residency->epoch[point] && kept->epoch[point] == residency->epoch[point])
+		return &kept->at[point];
+	return &kept->now;
+}
+
+struct range amounts_device(const struct amounts *amounts, uint64_t size, uint64_t unknown)
+{
+	uint64_t lo = bytes_min(size, amounts->device + amounts->vague);
+
+	return (struct range){lo, bytes_min(size, bytes_add(lo, unknown))};
+}

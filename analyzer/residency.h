@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Residency: which bytes of which weight file are where. Drives a replay and follows the content of memory
+ * beside it: file bytes read into buffers, copied to the device, carried along by copies there; pages of
+ * private mappings that became anonymous; the page cache by cell.
+ *
+ * What is exact: a copy out of a file mapping, a read into a known buffer that is then copied. A copy out of a
+ * buffer that the program filled itself is `vague` where its size is that of a tensor of the only file it
+ * can be from (then the file's total is still exact), and `unknown` otherwise.
+ */
+#ifndef SPARKTRACE_RESIDENCY_H
+#define SPARKTRACE_RESIDENCY_H
+
+#include <analyzer/model.h>
+#include <analyzer/replay.h>
+
+/* Moments at which amounts are kept as they were; the last call for each counts. */
+enum point { POINT_LOAD_PEAK, POINT_SETTLED, POINT_DEMAND_PEAK, POINT_COUNT };
+
+/* What the last record meant for weights. */
+enum weight_sign {
+	SIGN_TOUCHED = 1, /* a weight file was mapped or read */
+	SIGN_BYTES = 2,	  /* weight bytes were read or copied to the device */
+	SIGN_DEVICE = 4,  /* copied to the device */
+};
+
+struct amounts {
+	uint64_t device;	 /* distinct bytes in live device blocks, place known */
+	uint64_t vague;		 /* bytes of this file in live device blocks, place unknown */
+	uint64_t anon;		 /* anonymous copies, found by a scan or sure to be */
+	uint64_t anon_possible;	 /* more that a copy predicts */
+	uint64_t unknown;	 /* of all files: bytes in live device blocks that may be weights */
+	uint64_t staging;
+	uint64_t cached;	 /* page cache, of cells that are known */
+	uint64_t cache_unknown;	 /* bytes of cells that are not */
+	uint64_t reclaimable_lo, reclaimable_hi;
+};
+
+/* Amounts that remember themselves at each point, at no cost until they next change. */
+struct kept {
+	struct amounts now, at[POINT_COUNT];
+	uint32_t epoch[POINT_COUNT];
+};
+
+/* mmap() calls of one file that are alike. */
+struct map_group {
+	uint32_t prot, flags, stack, count;
+	uint64_t bytes, copied;
+	uint64_t live; /* bytes mapped now */
+	bool kept;     /* at POINT_SETTLED */
+};
+
+struct size_class {
+	uint64_t size;
+	uint32_t tensors, used;
+};
+
+struct weight {
+	struct kept kept;
+	struct livemap device;	/* file bytes; a: number of copies in live device blocks */
+	struct livemap loaded;	/* file bytes ever copied to the device */
+	struct livemap read;	/* file bytes ever read */
+	uint64_t loaded_vague;	/* bytes copied of which only the file is known */
+	uint64_t unknown;	/* bytes copied that may have been of this file */
+	uint64_t read_bytes, copied_bytes, floating; /* floating: read to an unknown place */
+	uint64_t mapped, mapped_peak, anon_peak;
+	uint64_t first_touch, last_touch;
+	uint64_t *cell_cached, *cell_device; /* cell_cached: ST_UNKNOWN where it is */
+	size_t cell_count;
+	struct map_group *groups;
+	uint32_t group_count;
+	struct size_class *classes; /* ascending sizes of its tensors */
+	uint32_t class_count;
+	uint32_t open_stack, open_flags;
+	int cache_error;
+	bool counted;	 /* its cells are in the amounts */
+	bool cache_seen; /* somebody looked for it in the page cache */
+	bool opened;
+};
+
+/* A scan's verdict on one mapping, carried from the survey to the measuring pass. */
+struct anon_cap {
+	uint64_t serial, bytes;
+};
+
+/* A buffer that is in use until its stream is waited for. */
+struct pending {
+	uint64_t lo, hi, stream;
+	bool over; /* the copy was synchronous: gone with the next record */
+};
+
+struct holding {
+	struct kept kept; /* `device` alone is used */
+	uint32_t stack;
+};
+
+struct residency {
+	struct replay replay;
+	const struct catalog *catalog;
+	struct replay_watch watch; /* the caller's; `gone` is not passed on */
+	struct weight *weights;	   /* one for each file of the catalog */
+	uint32_t weight_room;
+	struct kept *tensors;	   /* one for each tensor of the catalog; NULL before it is sorted */
+	struct kept total;
+	uint32_t epoch[POINT_COUNT];
+
+	struct livemap content; /* a: content_word(), b: file offset minus address, or size class */
+	struct livemap anon;	/* a: mapping slot and certainty, b: file offset minus address */
+	struct livemap staged;	/* a: file + 1 (0: unknown) and whether pinned */
+	struct pending *pending;
+	size_t pending_count;
+	struct anon_cap *caps; /* ascending serial */
+	size_t cap_count, cap_room;
+	bool caps_known;       /* they are those of an earlier pass over the same trace */
+
+	struct holding *holdings; /* device bytes by stack; open addressing */
+	size_t holding_count, holding_room;
+
+	/* Set by the caller. */
+	bool loading;	/* the record belongs to the load */
+	bool host_only; /* nothing of the weights ever goes to a device: buffers are no staging */
+	bool projected; /* the pool was not shared; ask what would be if it were */
+
+	enum st_pool_class pool;
+	uint64_t staging_pinned; /* part of total.staging */
+	uint64_t anon_made, anon_possible_made; /* ever; mappings gone included */
+	uint64_t floating;     /* bytes read to unknown places */
+	uint32_t mapped_files;
+	uint64_t from[COPY_SOURCE_COUNT]; /* bytes copied to the device during the load, by source */
+	bool exact;	       /* no copy of the load was vague or unknown */
+	unsigned signs;	       /* enum weight_sign of the last record */
+	uint32_t last_file, last_tensor; /* concerned last, CATALOG_NONE */
+};
+
+/* `watch`: refused and granted are passed on; may be NULL. */
+void residency_init(struct residency *residency, const struct catalog *catalog, const struct replay_watch *watch);
+void residency_release(struct residency *residency);
+
+/* 0 or -ENOMEM. */
+int residency_record(struct residency *residency, const struct st_record *record);
+
+/* The last event has been seen. */
+void residency_finish(struct residency *residency);
+
+/* Keeps all amounts of this instant as those of `point`. */
+void residency_keep(struct residency *residency, enum point point);
+
+/* The amounts at a point; those of now for a point that never came. */
+const struct amounts *kept_at(const struct residency *residency, const struct kept *kept, enum point point);
+
+/* D, at most `size`, with `unknown` bytes that may belong to it. */
+struct range amounts_device(const struct amounts *amounts, uint64_t size, uint64_t unknown);
+
+#endif

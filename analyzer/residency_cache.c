@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Residency, page cache by cell, and with it the bytes that are both cached and on the device. */
+#include <analyzer/residency_parts.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define CELLS_MAX (UINT64_C(1) << 16) /* 4 TiB; what lies beyond counts to the last cell */
+
+int weight_cells_init(struct weight *weight, const struct catalog_file *file)
+{
+	uint64_t count = bytes_min(file->size / ST_CELL + 1, CELLS_MAX);
+
+	weight->cell_cached = malloc(count * sizeof(*weight->cell_cached));
+	weight->cell_device = calloc(count, sizeof(*weight->cell_device));
+	if (!weight->cell_cached || !weight->cell_device)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < count; i++)
+		weight->cell_cached[i] = ST_UNKNOWN;
+	weight->cell_count = count;
+	return 0;
+}
+
+static size_t cell_of(const struct weight *weight, uint64_t offset)
+{
+	return (size_t)bytes_min(offset / ST_CELL, weight->cell_count - 1);
+}
+
+static uint64_t cell_length(const struct weight *weight, uint64_t size, size_t cell)
+{
+	uint64_t begin = cell * ST_CELL;
+
+	return cell + 1 == weight->cell_count ? bytes_sub(size, begin) : ST_CELL;
+}
+
+/* What one cell adds to a file's amounts, or takes from them. */
+static void cell_count(struct residency *residency, struct weight *weight, uint64_t size, size_t cell, int sign)
+{
+	uint64_t length = cell_length(weight, size, cell), device = weight->cell_device[cell];
+	uint64_t cached = bytes_min(weight->cell_cached[cell], length);
+	bool known = weight->cell_cached[cell] != ST_UNKNOWN;
+	uint64_t lo = known ? bytes_sub(cached + device, length) : 0, hi = bytes_min(cached, device);
+	struct kept *kept[] = {&weight->kept, &residency->total};
+
+	for (int i = 0; i < 2; i++) {
+		struct amounts *amounts = kept_change(residency, kept[i]);
+
+		amounts->cached += known ? (uint64_t)sign * cached : 0;
+		amounts->cache_unknown += known ? 0 : (uint64_t)sign * length;
+		amounts->reclaimable_lo += (uint64_t)sign * lo;
+		amounts->reclaimable_hi += (uint64_t)sign * hi;
+	}
+}
+
+void cells_count_in(struct residency *residency, struct weight *weight, uint64_t size)
+{
+	if (weight->counted)
+		return;
+	weight->counted = true;
+	for (size_t i = 0; i < weight->cell_count; i++)
+		cell_count(residency, weight, size, i, 1);
+}
+
+void cells_device(struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi, int sign)
+{
+	struct weight *weight = weight_get(residency, index);
+	uint64_t size = residency->catalog->files[index].size;
+
+	if (!weight)
+		return;
+	cells_count_in(residency, weight, size);
+	while (lo < hi) {
+		size_t cell = cell_of(weight, lo);
+		uint64_t end = cell + 1 == weight->cell_count ? hi : bytes_min(hi, (cell + 1) * ST_CELL);
+
+		cell_count(residency, weight, size, cell, -1);
+		weight->cell_device[cell] += (uint64_t)sign * (end - lo);
+		cell_count(residency, weight, size, cell, 1);
+		lo = end;
+	}
+}
+
+/* A record may span cells when it was written by hand: its bytes then fill them from the first on. */
+void cells_record(struct residency *residency, const struct st_ev_cached *record)
+{
+	uint32_t index = catalog_weight(residency->catalog, record->file);
+	struct weight *weight = index == CATALOG_NONE ? NULL : weight_get(residency, index);
+	uint64_t size, lo = record->offset, hi, left = record->cached;
+
+	if (!weight)
+		return;
+	size = residency->catalog->files[index].size;
+	hi = record->size ? bytes_min(bytes_add(lo, record->size), size) : size;
+	cells_count_in(residency, weight, size);
+	weight->cache_seen = true;
+	if (record->result)
+		weight->cache_error = (int)record->result;
+	while (lo < hi) {
+		size_t cell = cell_of(weight, lo);
+		uint64_t end = cell + 1 == weight->cell_count ? hi : bytes_min(hi, (cell + 1) * ST_CELL);
+		uint64_t here = bytes_min(left, end - lo);
+
+		cell_count(residency, weight, size, cell, -1);
+		weight->cell_cached[cell] = record->cached == ST_UNKNOWN || record->result ? ST_UNKNOWN : here;
+		cell_count(residency, weight, size, cell, 1);
+		left -= record->cached == ST_UNKNOWN ? 0 : here;
+		lo = end;
+	}
+}

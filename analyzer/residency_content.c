@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Residency, what memory holds: weight bytes in buffers and on the device, followed through reads and copies. */
+#include <analyzer/residency_parts.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static uint64_t word_file(uint32_t file)
+{
+	return (uint64_t)file + 1;
+}
+
+/* Device content comes (sign 1) or goes. */
+static void device_content(struct residency *residency, const struct span *piece, int sign)
+{
+	uint32_t file = content_file(piece->a);
+	uint64_t bytes = piece->hi - piece->lo;
+
+	if (!file) {
+		kept_change(residency, &residency->total)->unknown += (uint64_t)sign * bytes;
+	} else if (piece->a & CONTENT_VAGUE) {
+		kept_change(residency, &residency->weights[file - 1].kept)->vague += (uint64_t)sign * bytes;
+		kept_change(residency, &residency->total)->vague += (uint64_t)sign * bytes;
+	} else if (sign > 0) {
+		weight_device_add(residency, file - 1, piece->lo + piece->b, piece->hi + piece->b);
+	} else {
+		weight_device_remove(residency, file - 1, piece->lo + piece->b, piece->hi + piece->b);
+	}
+}
+
+static void content_removed(void *context, const struct span *piece)
+{
+	struct residency *residency = context;
+
+	if (piece->a & CONTENT_DEVICE)
+		device_content(residency, piece, -1);
+}
+
+void content_gone(struct residency *residency, uint64_t lo, uint64_t hi)
+{
+	if (livemap_touches(&residency->content, lo, hi))
+		residency_note(residency, livemap_cut(&residency->content, lo, hi, content_removed, residency));
+}
+
+static void content_put(struct residency *residency, const struct span *piece)
+{
+	int error = livemap_insert(&residency->content, piece);
+
+	residency_note(residency, error);
+	if (!error && piece->a & CONTENT_DEVICE)
+		device_content(residency, piece, 1);
+}
+
+/* Is there device memory, or does the entry point say so? */
+static bool address_is_device(const struct residency *residency, uint64_t address)
+{
+	struct span span;
+
+	return livemap_find(&residency->replay.blocks, address, &span) ||
+	       livemap_find(&residency->replay.ranges, address, &span);
+}
+
+/* Weight bytes were read to [addr, addr + size); the device itself may be the destination. */
+void content_read(struct residency *residency, const struct st_ev_read *record, uint32_t file)
+{
+	struct weight *weight = weight_get(residency, file);
+	struct span piece = {record->addr, record->addr + record->size, word_file(file), record->offset - record->addr};
+
+	if (!weight || !record->size || record->offset > UINT64_MAX - record->size)
+		return;
+	residency->signs |= SIGN_BYTES;
+	weight->read_bytes += record->size;
+	ranges_add(residency, &weight->read, record->offset, record->offset + record->size);
+	if (!record->addr || record->addr > UINT64_MAX - record->size) {
+		weight->floating += record->size;
+		residency->floating += record->size;
+		return;
+	}
+	content_gone(residency, piece.lo, piece.hi);
+	if (address_is_device(residency, record->addr)) {
+		piece.a |= CONTENT_DEVICE;
+		ranges_add(residency, &weight->loaded, record->offset, record->offset + record->size);
+		weight->copied_bytes += record->size;
+		residency->signs |= SIGN_DEVICE;
+	} else {
+		staging_fill(residency, piece.lo, piece.hi, file + 1, piece.b);
+	}
+	content_put(residency, &piece);
+}
+
+/* A copy on its way: pieces of the source become pieces of the destination. */
+struct transfer {
+	struct residency *residency;
+	const struct st_ev_copy *record;
+	struct span *pieces; /* of the destination, gathered before it is cleared: the two may overlap */
+	size_t count, room;
+};
+
+static void transfer_add(struct transfer *transfer, uint64_t src, uint64_t bytes, uint64_t word, uint64_t delta)
+{
+	uint64_t shift = transfer->record->dst - transfer->record->src;
+	struct span piece = {src + shift, src + shift + bytes, word | CONTENT_DEVICE, delta};
+
+	if (transfer->count == transfer->room) {
+		size_t room = transfer->room ? transfer->room * 2 : 8;
+		void *pieces = realloc(transfer->pieces, room * sizeof(*transfer->pieces));
+
+		if (!pieces) {
+			residency_note(transfer->residency, -ENOMEM);
+			return;
+		}
+		transfer->pieces = pieces;
+		transfer->room = room;
+	}
+	/* A delta tells the place in the file from the address; vague and unknown pieces have none. */
+	if (content_file(word) && !(word & CONTENT_VAGUE))
+		piece.b -= shift;
+	transfer->pieces[transfer->count++] = piece;
+}
+
+/* Weight bytes whose place in the file is known went to the device. */
+static void loaded_exactly(struct residency *residency, uint32_t file, uint64_t offset, uint64_t bytes, uint64_t time)
+{
+	struct weight *weight = weight_get(residency, file);
+
+	if (!weight)
+		return;
+	ranges_add(residency, &weight->loaded, offset, offset + bytes);
+	weight->copied_bytes += bytes;
+	residency->signs |= SIGN_BYTES | SIGN_DEVICE;
+	weight_touch(residency, file, offset, time);
+}
+
+/* From a mapping of a weight file. Returns the bytes that this mapping accounts for. */
+static uint64_t transfer_from_map(struct transfer *transfer, const struct span *map, uint64_t src, uint64_t bytes)
+{
+	struct residency *residency = transfer->residency;
+	struct mapping *mapping = replay_mapping(&residency->replay, map);
+	bool breaks = (map->a & PROT_WRITE) && (mapping->flags & MAP_PRIVATE);
+	struct weight *weight = weight_get(residency, mapping->weight);
+	uint64_t size = residency->catalog->files[mapping->weight].size, offset = src + map->b;
+	uint64_t here = bytes_min(bytes, map->hi - src), inside = bytes_min(here, bytes_sub(size, offset));
+
+	if (!weight)
+		return here;
+	if (breaks)
+		breaks_predict(residency, map, src, src + here);
+	if (mapping->group < weight->group_count)
+		weight->groups[mapping->group].copied += here;
+	residency->from[breaks ? COPY_PRIVATE_WRITABLE : COPY_MAPPING] += here;
+	if (inside) { /* behind the file's end a page holds zeros */
+		loaded_exactly(residency, mapping->weight, offset, inside, transfer->record->r.time);
+		transfer_add(transfer, src, inside, word_file(mapping->weight), map->b);
+	}
+	return here;
+}
+
+static enum copy_source source_of(const struct residency *residency, uint64_t address)
+{
+	struct span span;
+
+	if (livemap_find(&residency->replay.registered, address, &span))
+		return COPY_REGISTERED;
+	switch (replay_region(&residency->replay, address, &span)) {
+	case REGION_PINNED:
+		return COPY_PINNED;
+	case REGION_HOST:
+		return COPY_HOST;
+	case REGION_NONE:
+	case REGION_DEVICE:
+	case REGION_MAPPING:
+		break;
+	}
+	return COPY_OTHER;
+}
+
+/* The only mapped weight file with a tensor of this size that is not accounted for, or CATALOG_NONE. */
+static uint32_t file_by_size(struct residency *residency, uint64_t bytes)
+{
+	uint32_t found = CATALOG_NONE;
+
+	for (uint32_t i = 0; i < residency->catalog->file_count && i < residency->weight_room; i++) {
+		if (!residency->weights[i].mapped || !weight_class(residency, i, bytes))
+			continue;
+		if (found != CATALOG_NONE)
+			return CATALOG_NONE;
+		found = i;
+	}
+	return found;
+}
+
+/* Bytes that may be of any file with something not yet accounted for. */
+static bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < residency->catalog->file_count && i < residency->weight_room; i++) {
+		struct weight *weight = &residency->weights[i];
+		uint64_t payload = residency->catalog->files[i].payload;
+		uint64_t known = weight->loaded.bytes + weight->loaded_vague + weight->unknown;
+
+		if ((!weight->mapped && !weight->floating) || known >= payload)
+			continue;
+		weight->unknown += bytes_min(bytes, payload - known);
+		any = true;
+		if (!weight->class_count)
+			residency->signs |= SIGN_BYTES | SIGN_DEVICE;
+	}
+	return any;
+}
+
+/* From memory that the program filled itself. */
+static void transfer_unknown(struct transfer *transfer, uint64_t src, uint64_t bytes)
+{
+	struct residency *residency = transfer->residency;
+	enum copy_source source = source_of(residency, src);
+	uint32_t file;
+
+	if (!residency->loading)
+		return;
+	residency->from[source] += bytes;
+	if (source != COPY_OTHER)
+		staging_fill(residency, src, src + bytes, 0, 0);
+	file = bytes == transfer->record->size ? file_by_size(residency, bytes) : CATALOG_NONE;
+	if (file != CATALOG_NONE) {
+		struct weight *weight = &residency->weights[file];
+
+		weight_class(residency, file, bytes)->used++;
+		weight->loaded_vague += bytes;
+		weight->copied_bytes += bytes;
+		weight_touch(residency, file, UINT64_MAX, transfer->record->r.time);
+		residency->signs |= SIGN_BYTES | SIGN_DEVICE;
+		residency->exact = false;
+		transfer_add(transfer, src, bytes, word_file(file) | CONTENT_VAGUE, 0);
+	} else if (unknown_may_be_weights(residency, bytes)) {
+		residency->exact = false;
+		transfer_add(transfer, src, bytes, 0, 0);
+	}
+}
+
+/* From what is known of the source: buffers with file bytes, device memory with weights, and gaps. */
+static void transfer_from_content(struct transfer *transfer, uint64_t src, uint64_t bytes, bool device)
+{
+	struct residency *residency = transfer->residency;
+	uint64_t end = src + bytes;
+	struct span span;
+
+	while (src < end) {
+		bool there = livemap_next(&residency->content, src, &span) && span.lo < end;
+		uint64_t gap = there ? bytes_max(span.lo, src) : end, stop = there ? bytes_min(span.hi, end) : end;
+
+		if (gap > src && !device)
+			transfer_unknown(transfer, src, gap - src);
+		if (there && !device) {
+			residency->from[source_of(residency, gap)] += stop - gap;
+			loaded_exactly(residency, content_file(span.a) - 1, gap + span.b, stop - gap,
+				       transfer->record->r.time);
+		}
+		if (there)
+			transfer_add(transfer, gap, stop - gap, span.a & ~CONTENT_DEVICE, span.b);
+		src = stop;
+	}
+}
+
+static void transfer_gather(struct transfer *transfer, bool device)
+{
+	struct residency *residency = transfer->residency;
+	uint64_t src = transfer->record->src, end = src + transfer->record->size;
+	struct span map;
+
+	while (src < end) {
+		if (!device && livemap_find(&residency->replay.maps, src, &map) &&
+		    replay_mapping(&residency->replay, &map)) {
+			src += transfer_from_map(transfer, &map, src, end - src);
+			continue;
+		}
+		/* Up to the next weight mapping, if one begins inside: no loader copies across one. */
+		transfer_from_content(transfer, src, end - src, device);
+		src = end;
+	}
+}
+
+static void transfer_finish(struct transfer *transfer)
+{
+	struct residency *residency = transfer->residency;
+	const struct st_ev_copy *record = transfer->record;
+
+	content_gone(residency, record->dst, record->dst + record->size);
+	for (size_t i = 0; i < transfer->count; i++)
+		content_put(residency, &transfer->pieces[i]);
+	free(transfer->pieces);
+}
+
+void content_copy(struct residency *residency, const struct st_ev_copy *record)
+{
+	struct transfer transfer = {.residency = residency, .record = record};
+	bool from_device = record->how == ST_COPY_D2D || record->how == ST_COPY_D2H;
+	bool to_device = record->how == ST_COPY_D2D || record->how == ST_COPY_H2D;
+
+	if (record->result || record->flags & 1u << ST_CALL_CAPTURING || !record->size ||
+	    record->src > UINT64_MAX - record->size || record->dst > UINT64_MAX - record->size)
+		return;
+	if (record->how == ST_COPY_UNIFIED) {
+		from_device = address_is_device(residency, record->src);
+		to_device = address_is_device(residency, record->dst);
+	}
+	if (to_device && !(from_device && !residency->content.count)) {
+		transfer_gather(&transfer, from_device);
+		transfer_finish(&transfer);
+	} else {
+		content_gone(residency, record->dst, record->dst + record->size);
+	}
+	if (!from_device && residency->pending_count + residency->staged.count)
+		staging_copied(residency, record, record->src, record->src + record->size);
+}
+
+void content_memset(struct residency *residency, const struct st_ev_memset *record)
+{
+	if (record->addr <= UINT64_MAX - record->size)
+		content_gone(residency, record->addr, record->addr + record->size);
+}

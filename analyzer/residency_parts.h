@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of residency among themselves. */
+#ifndef SPARKTRACE_RESIDENCY_PARTS_H
+#define SPARKTRACE_RESIDENCY_PARTS_H
+
+#include <analyzer/residency.h>
+
+/* Content of memory: which file (0: unknown, i: weight i - 1), on the device or not, place known or not. */
+#define CONTENT_DEVICE (UINT64_C(1) << 32)
+#define CONTENT_VAGUE  (UINT64_C(1) << 33) /* b is the size class, not a place */
+
+static inline uint32_t content_file(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+/* Before any change of a struct kept: saves it for the points that it has not been saved for. */
+static inline struct amounts *kept_change(const struct residency *residency, struct kept *kept)
+{
+	for (int point = 0; point < POINT_COUNT; point++) {
+		if (kept->epoch[point] == residency->epoch[point])
+			continue;
+		kept->at[point] = kept->now;
+		kept->epoch[point] = residency->epoch[point];
+	}
+	return &kept->now;
+}
+
+static inline void residency_note(struct residency *residency, int error)
+{
+	if (error && !residency->replay.error)
+		residency->replay.error = error;
+}
+
+/* Per file (residency_weight.c). The weight of an index, NULL when there is no memory for it. */
+struct weight *weight_get(struct residency *residency, uint32_t index);
+void weight_touch(struct residency *residency, uint32_t index, uint64_t offset, uint64_t time);
+/* One more (one less) live device copy of these file bytes. */
+void weight_device_add(struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi);
+void weight_device_remove(struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi);
+/* Adds file bytes to `loaded` or `read`. */
+void ranges_add(struct residency *residency, struct livemap *map, uint64_t lo, uint64_t hi);
+void weight_release(struct weight *weight);
+
+enum amount { AMOUNT_DEVICE, AMOUNT_ANON, AMOUNT_ANON_POSSIBLE, AMOUNT_STAGING };
+/* Adds `sign` times the bytes [lo, hi) of a file to an amount of the tensors there, of the file, of all. */
+void amount_move(struct residency *residency, uint32_t index, enum amount amount, uint64_t lo, uint64_t hi,
+		 int sign);
+/* A size class of the file with a tensor not yet accounted for, or NULL. */
+struct size_class *weight_class(struct residency *residency, uint32_t index, uint64_t size);
+
+/* Page cache (residency_cache.c). */
+int weight_cells_init(struct weight *weight, const struct catalog_file *file);
+/* A file counts with all of its cells from its first touch on; until then nothing of it is unknown. */
+void cells_count_in(struct residency *residency, struct weight *weight, uint64_t size);
+void cells_record(struct residency *residency, const struct st_ev_cached *record);
+/* A cell's device bytes change by `bytes`. */
+void cells_device(struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi, int sign);
+
+/* Anonymous copies (residency_anon.c). */
+void breaks_mapped(struct residency *residency, struct mapping *mapping);
+void breaks_predict(struct residency *residency, const struct span *map, uint64_t lo, uint64_t hi);
+void breaks_scan(struct residency *residency, const struct st_ev_anon *record);
+void breaks_gone(struct residency *residency, uint64_t lo, uint64_t hi);
+/* What a remap does: takes out the pieces of a range, and puts them back elsewhere. */
+struct anon_moved {
+	struct span *pieces;
+	size_t count;
+};
+void breaks_take(struct residency *residency, uint64_t lo, uint64_t hi, struct anon_moved *ret_moved);
+void breaks_put(struct residency *residency, struct anon_moved *moved, uint64_t shift);
+
+/* Staging buffers (residency_staging.c). */
+void staging_fill(struct residency *residency, uint64_t lo, uint64_t hi, uint32_t file, uint64_t delta);
+void staging_copied(struct residency *residency, const struct st_ev_copy *record, uint64_t lo, uint64_t hi);
+void staging_sync(struct residency *residency, const struct st_ev_sync *record);
+void staging_over(struct residency *residency);
+void staging_gone(struct residency *residency, uint64_t lo, uint64_t hi);
+
+/* Content (residency_content.c). */
+void content_gone(struct residency *residency, uint64_t lo, uint64_t hi);
+void content_read(struct residency *residency, const struct st_ev_read *record, uint32_t file);
+void content_copy(struct residency *residency, const struct st_ev_copy *record);
+void content_memset(struct residency *residency, const struct st_ev_memset *record);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Residency, staging: buffers that hold weights on their way to the device, from the read that fills them, or from
+ * the copy out of them where nobody saw them filled, until the copy is known to be over.
+ */
+#include <analyzer/residency_parts.h>
+#include <string.h>
+
+#define STAGED_PINNED (UINT64_C(1) << 32)
+#define PENDING_MAX   4096u
+
+static void staged_count(struct residency *residency, const struct span *piece, int sign)
+{
+	uint32_t file = (uint32_t)piece->a;
+	uint64_t bytes = piece->hi - piece->lo;
+
+	if (piece->a & STAGED_PINNED)
+		residency->staging_pinned += (uint64_t)sign * bytes;
+	if (file)
+		amount_move(residency, file - 1, AMOUNT_STAGING, piece->lo + piece->b, piece->hi + piece->b, sign);
+	else
+		kept_change(residency, &residency->total)->staging += (uint64_t)sign * bytes;
+}
+
+static void staged_removed(void *context, const struct span *piece)
+{
+	staged_count(context, piece, -1);
+}
+
+void staging_gone(struct residency *residency, uint64_t lo, uint64_t hi)
+{
+	if (livemap_touches(&residency->staged, lo, hi))
+		residency_note(residency, livemap_cut(&residency->staged, lo, hi, staged_removed, residency));
+}
+
+/* File bytes (0: unknown ones) now lie in a buffer. */
+void staging_fill(struct residency *residency, uint64_t lo, uint64_t hi, uint32_t file, uint64_t delta)
+{
+	struct span where, piece = {lo, hi, file, file ? delta : 0};
+	int error;
+
+	if (residency->host_only || lo >= hi)
+		return;
+	if (replay_region(&residency->replay, lo, &where) == REGION_PINNED)
+		piece.a |= STAGED_PINNED;
+	staging_gone(residency, lo, hi);
+	error = livemap_insert(&residency->staged, &piece);
+	residency_note(residency, error);
+	if (!error)
+		staged_count(residency, &piece, 1);
+}
+
+static void pending_drop(struct residency *residency, size_t i)
+{
+	struct pending pending = residency->pending[i];
+	struct span span;
+
+	memmove(residency->pending + i, residency->pending + i + 1,
+		(--residency->pending_count - i) * sizeof(*residency->pending));
+	staging_gone(residency, pending.lo, pending.hi);
+	/* Pinned slots are filled again without a call that could be seen: what they held is not known any more. */
+	if (livemap_find(&residency->replay.pinned, pending.lo, &span))
+		content_gone(residency, pending.lo, pending.hi);
+}
+
+/* [lo, hi) was the source of a copy: it is free again when that is over. */
+void staging_copied(struct residency *residency, const struct st_ev_copy *record, uint64_t lo, uint64_t hi)
+{
+	struct pending *last = residency->pending + residency->pending_count;
+	struct pending pending = {lo, hi, record->stream, !record->async};
+
+	if (!livemap_touches(&residency->staged, lo, hi))
+		return;
+	if (residency->pending_count && last[-1].hi == lo && last[-1].stream == pending.stream &&
+	    last[-1].over == pending.over) {
+		last[-1].hi = hi;
+		return;
+	}
+	if (residency->pending_count == PENDING_MAX)
+		pending_drop(residency, 0);
+	residency->pending[residency->pending_count++] = pending;
+}
+
+/* Synchronous copies are over once the next record comes: the instant of the copy itself still shows the buffer. */
+void staging_over(struct residency *residency)
+{
+	for (size_t i = residency->pending_count; i-- > 0;)
+		if (residency->pending[i].over)
+			pending_drop(residency, i);
+}
+
+/* Events are not followed to their streams, and the default stream waits for all others. */
+void staging_sync(struct residency *residency, const struct st_ev_sync *record)
+{
+	bool all = record->how != ST_SYNC_STREAM || !record->handle;
+
+	if (record->how == ST_SYNC_WAIT)
+		return;
+	for (size_t i = residency->pending_count; i-- > 0;)
+		if (all || residency->pending[i].stream == record->handle)
+			pending_drop(residency, i);
+}
