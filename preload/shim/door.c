@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What dlsym and dlvsym do, behind the stubs of <arch>/dlsym.S. */
+#include "door.h"
+
+#include "driver.h"
+#include "real.h"
+
+#include <dlfcn.h>
+
+#include "banned.h"
+
+/* Does the caller's object stand before us in the order of lookups (the program itself does)? */
+static bool before_us(void *caller)
+{
+	struct link_map *object = NULL;
+	Dl_info info;
+
+	if (!dladdr1(caller, &info, (void **)&object, RTLD_DL_LINKMAP))
+		return false;
+	for (struct link_map *at = real_own(); at; at = at->l_prev)
+		if (at->l_prev == object)
+			return true;
+	return false;
+}
+
+/*
+ * RTLD_NEXT is answered by the caller's place in the list of objects, so it is jumped to even for our names:
+ * what another interposer asks for behind itself is its own affair. Only from before us it would find ours,
+ * driver or no driver.
+ */
+static bool door_ours(void *handle, const char *name, void *caller)
+{
+	return driver_owns(name) && (handle != RTLD_NEXT || before_us(caller));
+}
+
+/* Our exports come first in the global scope: RTLD_DEFAULT would find them where there is no driver. */
+struct door door_dlsym(void *handle, const char *name, const char *version, void *caller)
+{
+	void *address;
+
+	(void)version;
+	if (!door_ours(handle, name, caller))
+		return (struct door){(void *)real()->dlsym, NULL};
+	address = handle == RTLD_DEFAULT ? driver_beyond(name, caller) : real()->dlsym(handle, name);
+	return (struct door){NULL, driver_wrapped(address)};
+}
+
+struct door door_dlvsym(void *handle, const char *name, const char *version, void *caller)
+{
+	if (!door_ours(handle, name, caller) || handle == RTLD_DEFAULT || handle == RTLD_NEXT)
+		return (struct door){(void *)real()->dlvsym, NULL};
+	return (struct door){NULL, driver_wrapped(real()->dlvsym(handle, name, version))};
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind.h"
+
+#include "real.h"
+#include "sys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/auxv.h>
+
+#include "banned.h"
+
+typedef int backtrace_function(void **frames, int room);
+
+static _Atomic(backtrace_function *) backtrace_tables;
+
+/*
+ * Never a dependency of the library: in the global scope its _Unwind_* would stand in for libgcc's under every
+ * C++ exception of the program. The first call sets libunwind up, so it is made here and not in a
+ * wrapper of malloc.
+ */
+bool libunwind_open(void)
+{
+	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+	backtrace_function *function = NULL;
+	void *frame[4];
+
+	if (library)
+		function = (backtrace_function *)real()->dlsym(library, "unw_backtrace");
+	if (!function) {
+		dlerror();
+		return false;
+	}
+	function(frame, 4);
+	atomic_store_explicit(&backtrace_tables, function, memory_order_release);
+	return true;
+}
+
+void libunwind_walk(struct walk *walk)
+{
+	backtrace_function *function = atomic_load_explicit(&backtrace_tables, memory_order_acquire);
+	int count = function((void **)walk->frame, (int)walk->room);
+
+	walk->count = count > 0 ? (unsigned)count : 0;
+	walk->cut = walk->count == walk->room;
+	while (walk->count && !walk->frame[walk->count - 1])
+		walk->count--;
+}
+
+/* x86_64: rbp points at the caller's rbp and the return address; aarch64: x29 at the caller's x29 and x30. */
+struct frame {
+	uintptr_t next;
+	uintptr_t back;
+};
+
+#define FRAME_ALIGN 16
+#define PROBE_PAGE  4096u
+#define MAIN_STACK  (UINT64_C(64) << 20) /* nothing else is mapped that close below the first stack's end */
+
+/* Takes the signature of pointer authentication off; the hint does nothing where there is none. */
+static inline uintptr_t unsign(uintptr_t back)
+{
+#ifdef __aarch64__
+	register uintptr_t x30 __asm__("x30") = back;
+
+	__asm__("hint #7" : "+r"(x30));
+	return x30;
+#else
+	return back;
+#endif
+}
+
+/*
+ * Asks the kernel, which reads the set before it refuses the unknown operation. Threads may run on any stack (of
+ * coroutines, of signals), whose bounds nobody tells without a lock or an allocation.
+ */
+static bool readable(uintptr_t address)
+{
+	return sys_call4(SYS_rt_sigprocmask, -1, (long)(address & ~(uintptr_t)7), 0, 8) != -EFAULT;
+}
+
+/* Between the stack pointer and the end of the process's first stack everything is mapped. */
+static bool on_main_stack(uintptr_t here, uintptr_t address)
+{
+	uintptr_t end = getauxval(AT_EXECFN);
+
+	return here < end && end - here < MAIN_STACK && address > here &&
+	       address < end - sizeof(struct frame);
+}
+
+static bool frame_follows(uintptr_t here, uintptr_t next)
+{
+	if (next <= here || next % FRAME_ALIGN)
+		return false;
+	return next / PROBE_PAGE == here / PROBE_PAGE || on_main_stack(here, next) || readable(next);
+}
+
+__attribute__((noinline)) void frame_walk(struct walk *walk)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	walk->count = 0;
+	walk->cut = false;
+	for (;;) {
+		const struct frame *frame = (const struct frame *)here;
+
+		if (walk->count == walk->room) {
+			walk->cut = true;
+			return;
+		}
+		walk->frame[walk->count++] = unsign(frame->back);
+		if (!frame->next)
+			return;
+		if (!frame_follows(here, frame->next)) {
+			walk->cut = true;
+			return;
+		}
+		here = frame->next;
+	}
+}
+
+void frame_check(struct walk *walk)
+{
+	struct dl_find_object found;
+
+	for (unsigned i = 0; i < walk->count; i++) {
+		if (_dl_find_object((void *)walk->frame[i], &found) == 0)
+			continue;
+		walk->count = i;
+		walk->cut = true;
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two ways to walk the calling thread's stack. Neither takes a lock of ours or allocates in our name. */
+#ifndef SPARKTRACE_SHIM_UNWIND_H
+#define SPARKTRACE_SHIM_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct walk {
+	uintptr_t *frame; /* return addresses, innermost first */
+	unsigned count, room;
+	bool cut; /* there are more, or the walk lost its way */
+};
+
+/* Opens libunwind. False: there is none. Calls dlopen. */
+bool libunwind_open(void);
+
+/* From the tables of the loaded objects. Only after libunwind_open(). */
+void libunwind_walk(struct walk *walk);
+
+/*
+ * Along the frame pointers. A step must lead up, be aligned and stay in readable memory; what a function without
+ * frame pointer leaves in the register ends the walk. Return addresses come unsigned, but otherwise as found.
+ */
+void frame_walk(struct walk *walk);
+
+/* Cuts the walk before the first address that lies in no loaded object. */
+void frame_check(struct walk *walk);
+
+#endif

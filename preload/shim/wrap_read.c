@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads from weight files, with the addresses they went to. A read from another file costs a load and a compare: it
+ * is looked at only if its descriptor was once marked as a weight file's, or if it is large and weights are about.
+ */
+#include "event.h"
+#include "export.h"
+#include "file.h"
+#include "guard.h"
+#include "load.h"
+#include "real.h"
+#include "stack.h"
+#include "sys.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "banned.h"
+
+/* From here on a look at the descriptor (0.2 us) is nothing beside the read itself. */
+#define LARGE (64 << 10)
+
+/* The offset is the descriptor's own: where it stands after the call, less what came. */
+#define OFFSET_OWN (-1)
+
+static bool concerns(int fd, ssize_t got)
+{
+	return got > 0 && (file_marked(fd) || (got >= LARGE && file_any_weights()));
+}
+
+/* The file, when it is one of weights and a recording runs. The guard must be up. */
+static bool weights_behind(int fd, struct file *ret_file)
+{
+	return file_of(fd, ret_file) && file_weights(ret_file) && load_seen(TOUCH_INSIDE, ret_file);
+}
+
+static uint64_t offset_before(int fd, off_t offset, size_t got)
+{
+	long at = offset == OFFSET_OWN ? sys_lseek(fd, 0, SEEK_CUR) - (long)got : offset;
+
+	return at > 0 ? (uint64_t)at : 0;
+}
+
+static void note_bytes(const struct file *file, uint64_t offset, size_t got, const void *to, enum st_read_how how)
+{
+	EVENT(read, .file = file->id, .offset = offset, .size = got, .addr = (uintptr_t)to, .how = how,
+	      .stack = stack_id());
+	if (file->size && offset + got >= file->size)
+		load_ended(file->size);
+}
+
+static __attribute__((noinline)) void note_read(int fd, off_t offset, ssize_t got, const void *to, enum st_read_how how)
+{
+	struct guard guard;
+	struct file file;
+
+	if (!guard_enter(&guard))
+		return;
+	if (weights_behind(fd, &file))
+		note_bytes(&file, offset_before(fd, offset, (size_t)got), (size_t)got, to, how);
+	guard_leave(&guard);
+}
+
+EXPORT ssize_t read(int fd, void *to, size_t size)
+{
+	ssize_t got = real()->read(fd, to, size);
+
+	if (unlikely(concerns(fd, got)))
+		note_read(fd, OFFSET_OWN, got, to, ST_READ_READ);
+	return got;
+}
+
+EXPORT ssize_t pread(int fd, void *to, size_t size, off_t offset)
+{
+	ssize_t got = real()->pread(fd, to, size, offset);
+
+	if (unlikely(concerns(fd, got)))
+		note_read(fd, offset, got, to, ST_READ_PREAD);
+	return got;
+}
+
+EXPORT ssize_t pread64(int fd, void *to, size_t size, off64_t offset) __attribute__((alias("pread")));
+
+ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
+ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room);
+ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset, size_t room);
+
+EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
+{
+	ssize_t got = real()->__read_chk(fd, to, size, room);
+
+	if (unlikely(concerns(fd, got)))
+		note_read(fd, OFFSET_OWN, got, to, ST_READ_READ);
+	return got;
+}
+
+EXPORT ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room)
+{
+	ssize_t got = real()->__pread_chk(fd, to, size, offset, room);
+
+	if (unlikely(concerns(fd, got)))
+		note_read(fd, offset, got, to, ST_READ_PREAD);
+	return got;
+}
+
+EXPORT ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset, size_t room)
+	__attribute__((alias("__pread_chk")));
+
+/* One record a piece of the vector, until what came is used up. */
+static void note_pieces(const struct file *file, uint64_t offset, size_t got, const struct iovec *pieces,
+                        enum st_read_how how)
+{
+	for (; got; pieces++) {
+		size_t part = pieces->iov_len < got ? pieces->iov_len : got;
+
+		if (part)
+			note_bytes(file, offset, part, pieces->iov_base, how);
+		offset += part;
+		got -= part;
+	}
+}
+
+static __attribute__((noinline)) void note_vector(int fd, off_t offset, ssize_t got, const struct iovec *pieces,
+                                                  enum st_read_how how)
+{
+	struct guard guard;
+	struct file file;
+
+	if (!guard_enter(&guard))
+		return;
+	if (weights_behind(fd, &file))
+		note_pieces(&file, offset_before(fd, offset, (size_t)got), (size_t)got, pieces, how);
+	guard_leave(&guard);
+}
+
+EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
+{
+	ssize_t got = real()->readv(fd, pieces, count);
+
+	if (unlikely(concerns(fd, got)))
+		note_vector(fd, OFFSET_OWN, got, pieces, ST_READ_READV);
+	return got;
+}
+
+EXPORT ssize_t preadv(int fd, const struct iovec *pieces, int count, off_t offset)
+{
+	ssize_t got = real()->preadv(fd, pieces, count, offset);
+
+	if (unlikely(concerns(fd, got)))
+		note_vector(fd, offset, got, pieces, ST_READ_PREADV);
+	return got;
+}
+
+EXPORT ssize_t preadv64(int fd, const struct iovec *pieces, int count, off64_t offset)
+	__attribute__((alias("preadv")));
+
+/* Offset -1 is the descriptor's own there too. */
+EXPORT ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t offset, int flags)
+{
+	ssize_t got = real()->preadv2(fd, pieces, count, offset, flags);
+
+	if (unlikely(concerns(fd, got)))
+		note_vector(fd, offset, got, pieces, ST_READ_PREADV);
+	return got;
+}
+
+EXPORT ssize_t preadv64v2(int fd, const struct iovec *pieces, int count, off64_t offset, int flags)
+	__attribute__((alias("preadv2")));
+
+/* From file to file: through the page cache, to no address. `offset` is the program's, moved on by the call. */
+static void note_through(int fd, off_t *offset, ssize_t got, enum st_read_how how)
+{
+	if (unlikely(concerns(fd, got)))
+		note_read(fd, offset ? *offset - got : OFFSET_OWN, got, NULL, how);
+}
+
+EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t size)
+{
+	ssize_t got = real()->sendfile(out, in, offset, size);
+
+	note_through(in, offset, got, ST_READ_SENDFILE);
+	return got;
+}
+
+EXPORT ssize_t sendfile64(int out, int in, off64_t *offset, size_t size) __attribute__((alias("sendfile")));
+
+EXPORT ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t size, unsigned flags)
+{
+	ssize_t got = real()->copy_file_range(in, in_offset, out, out_offset, size, flags);
+
+	note_through(in, in_offset, got, ST_READ_COPYRANGE);
+	return got;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fread and its kin from weight files: stdio reads inside libc, where no wrapper sees it. */
+#include "event.h"
+#include "export.h"
+#include "file.h"
+#include "guard.h"
+#include "load.h"
+#include "real.h"
+#include "stack.h"
+
+#include <stdio.h>
+
+#include "banned.h"
+
+/* With optimisation <stdio.h> makes a macro of it. */
+#undef fread_unlocked
+
+size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
+size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
+
+/* Where the program stands in the stream, not where libc has read to. */
+static void note_stream(FILE *stream, int fd, const void *to, size_t bytes)
+{
+	struct file file;
+	off_t after;
+
+	if (!file_of(fd, &file) || !file_weights(&file) || !load_seen(TOUCH_INSIDE, &file))
+		return;
+	after = ftello(stream);
+	if (after < (off_t)bytes)
+		return;
+	EVENT(read, .file = file.id, .offset = (uint64_t)after - bytes, .size = bytes, .addr = (uintptr_t)to,
+	      .how = ST_READ_FREAD, .stack = stack_id());
+	if ((uint64_t)after >= file.size)
+		load_ended(file.size);
+}
+
+static void note_fread(FILE *stream, const void *to, size_t size, size_t got)
+{
+	struct guard guard;
+	int fd;
+
+	if (!got || !file_any_weights() || !guard_enter(&guard))
+		return;
+	fd = fileno(stream);
+	if (file_marked(fd))
+		note_stream(stream, fd, to, size * got);
+	guard_leave(&guard);
+}
+
+EXPORT size_t fread(void *to, size_t size, size_t count, FILE *stream)
+{
+	size_t got = real()->fread(to, size, count, stream);
+
+	note_fread(stream, to, size, got);
+	return got;
+}
+
+EXPORT size_t fread_unlocked(void *to, size_t size, size_t count, FILE *stream)
+{
+	size_t got = real()->fread_unlocked(to, size, count, stream);
+
+	note_fread(stream, to, size, got);
+	return got;
+}
+
+EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
+{
+	size_t got = real()->__fread_chk(to, room, size, count, stream);
+
+	note_fread(stream, to, size, got);
+	return got;
+}
+
+EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
+{
+	size_t got = real()->__fread_unlocked_chk(to, room, size, count, stream);
+
+	note_fread(stream, to, size, got);
+	return got;
+}
