@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "clock.h"
+#include "session.h"
+
+#include <time.h>
+
+#define STUDY_LIMIT     (1500 * MILLISECOND) /* a program's destructor waits 2 s for us */
+#define AFTERMATH_LIMIT (10 * SECOND)
+#define AFTERMATH_STEP  (100 * MILLISECOND)
+#define SETTLED         (UINT64_C(4) << 20) /* bytes a step; less does not count as coming back */
+
+static void finish_trace(struct session *session)
+{
+	uint64_t lost = atomic_load(&session->ring->lost_count);
+
+	session->whole = !trace_finish(session->out.trace, lost);
+	if (!session->whole)
+		return;
+	drain_acknowledge(&session->drain);
+	session->flushed_records = session->out.records;
+	session->dirty_since = 0;
+	session->flushed = clock_now();
+}
+
+/* Names are found while the program's destructor waits, so that the trace explains itself at once. */
+static void study_all(struct session *session)
+{
+	uint64_t until = clock_now() + STUDY_LIMIT;
+
+	while (session_study(session, true) && clock_now() < until)
+		continue;
+}
+
+/*
+ * The program's destructor waits. What comes after it (its death, the aftermath) takes the place of the
+ * trailer's block later: the file is whole from here on.
+ */
+void session_finish(struct session *session)
+{
+	session_drain(session);
+	sampler_take(&session->sampler, &session->out, ST_MOMENT_EXIT, true);
+	symbols_place(&session->symbols, &session->out);
+	cache_look(&session->cache, &session->out);
+	study_all(session);
+	finish_trace(session);
+	if (session->whole)
+		ringfile_set_state(session->ring, ST_RECORDER_DONE);
+}
+
+static void write_exit(struct session *session)
+{
+	uint64_t kills = session->sampler.last.oom_kills;
+
+	if (kills != ST_UNKNOWN && session->oom_kills_start != ST_UNKNOWN)
+		kills -= session->oom_kills_start;
+	else
+		kills = ST_UNKNOWN;
+	OUT(&session->out, exit, .how = session->follow.how,
+	    .status = (uint64_t)(int64_t)session->follow.status, .oom_kills = kills);
+}
+
+/* Bytes that the program held when it was last looked at and that must come back. */
+static uint64_t held_bytes(const struct st_ev_sample *alive)
+{
+	if (!alive->mem_total || alive->rss_anon == ST_UNKNOWN)
+		return 0;
+	return alive->rss_anon + (alive->rss_shmem == ST_UNKNOWN ? 0 : alive->rss_shmem);
+}
+
+/* At once where all is back already; else until nothing comes back any more, or for 10 s. */
+static void watch_aftermath(struct session *session, uint64_t wanted)
+{
+	const struct timespec step = {.tv_nsec = (long)AFTERMATH_STEP};
+	uint64_t until = clock_now() + AFTERMATH_LIMIT, before;
+
+	do {
+		before = sampler_spare(&session->sampler);
+		if (before >= wanted && session->sampler.last.mem_total)
+			return;
+		nanosleep(&step, NULL);
+		sampler_take(&session->sampler, &session->out, ST_MOMENT_AFTERMATH, false);
+		finish_trace(session);
+	} while (clock_now() < until && (sampler_spare(&session->sampler) < wanted ||
+	                                 sampler_spare(&session->sampler) > before + SETTLED));
+}
+
+void session_end(struct session *session)
+{
+	const struct st_ev_sample alive = session->sampler.last;
+	uint64_t wanted = sampler_spare(&session->sampler) + held_bytes(&alive) / 10 * 9;
+	bool execed = session->follow.how == ST_EXIT_EXECED;
+
+	session->drain.dead = true;
+	session_drain(session);
+	sampler_take(&session->sampler, &session->out, execed ? ST_MOMENT_EXIT : ST_MOMENT_AFTERMATH, false);
+	write_exit(session);
+	finish_trace(session);
+	ringfile_set_state(session->ring, ST_RECORDER_DONE);
+	study_all(session);
+	finish_trace(session);
+	if (!execed)
+		watch_aftermath(session, wanted);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sparktrace-recorder RINGPATH: writes the trace of the program whose ring that is.
+ *
+ * Started by libsparktrace.so with all descriptors closed, in a session of its own, in "/"; by hand on a
+ * ring for debugging. Everything it needs to know stands in the ring's head.
+ */
+#include "ringfile.h"
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NICE 5 /* behind the program, but not behind everything when the machine is short of breath */
+
+/* Descriptors 0 to 2 exist, so that no file of ours becomes one of them. */
+static int open_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= 2);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		errno = 0; /* not permitted, then not */
+	close(fd);
+}
+
+/* What killed the program must not kill its recorder, and whoever is killed first should be neither. */
+static void settle(void)
+{
+	static const int ignored[] = {SIGHUP, SIGPIPE, SIGXFSZ, SIGXCPU, SIGTTOU, SIGTTIN};
+	size_t i;
+
+	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	setpriority(PRIO_PROCESS, 0, NICE);
+	write_text("/proc/self/oom_score_adj", "-900");
+	umask(077);
+}
+
+/* Another recorder that clears up may be looking at the ring just now. */
+static int open_ring(const char *path, struct ringfile *ret_file)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+	int err, tries = 0;
+
+	while ((err = ringfile_open(path, ret_file)) == -EWOULDBLOCK && tries++ < 100)
+		nanosleep(&pause, NULL);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct ringfile file;
+	struct stat stat_now;
+	int err;
+
+	if (open_standard())
+		return 1;
+	if (argc != 2) {
+		fprintf(stderr, "usage: sparktrace-recorder RING\n");
+		return 2;
+	}
+	settle();
+	err = open_ring(argv[1], &file);
+	if (err) {
+		fprintf(stderr, "sparktrace-recorder: %s: %s\n", argv[1], strerror(-err));
+		return 1;
+	}
+	atomic_store(&file.ring->recorder_pid, (uint32_t)getpid());
+	err = fstat(file.fd, &stat_now) ? -errno : session_run(file.ring, stat_now.st_ino);
+	unlink(argv[1]);
+	ringfile_release(&file);
+	return err ? 1 : 0;
+}

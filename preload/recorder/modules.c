@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "modules.h"
+#include "clock.h"
+#include "elffile.h"
+#include "procfs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARE 50 /* reading the map costs at most 1/50 of a core */
+
+/* The first module that ends behind `address`. */
+static uint32_t lower(const struct modules *modules, uint64_t address)
+{
+	uint32_t low = 0, high = modules->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (modules->all[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct module *modules_find(const struct modules *modules, uint64_t address)
+{
+	uint32_t at = lower(modules, address);
+
+	return at < modules->count && modules->all[at].start <= address ? &modules->all[at] : NULL;
+}
+
+static bool make_room(struct modules *modules)
+{
+	uint32_t room = modules->room ? modules->room * 2 : 128;
+	struct module *all;
+
+	if (modules->count < modules->room)
+		return true;
+	all = realloc(modules->all, room * sizeof(*all));
+	if (!all)
+		return false;
+	modules->all = all;
+	modules->room = room;
+	return true;
+}
+
+/* An object that was closed gives its addresses to the next one. */
+static void remove_at(struct modules *modules, uint32_t at)
+{
+	free(modules->all[at].path);
+	modules->count--;
+	memmove(&modules->all[at], &modules->all[at + 1], (modules->count - at) * sizeof(modules->all[0]));
+}
+
+static bool is_known(const struct modules *modules, const struct procfs_map *map)
+{
+	const struct module *module = modules_find(modules, map->start);
+
+	return module && module->start == map->start && module->end == map->end && module->ino == map->ino &&
+	       module->offset == map->offset;
+}
+
+static void add(struct modules *modules, struct out *out, const struct procfs_map *map)
+{
+	struct module module = {.start = map->start, .end = map->end, .offset = map->offset, .ino = map->ino};
+	uint64_t build_id = 0;
+	uint32_t at = lower(modules, map->start);
+
+	while (at < modules->count && modules->all[at].start < map->end)
+		remove_at(modules, at);
+	module.path = strdup(map->path);
+	if (!module.path || !make_room(modules)) {
+		free(module.path);
+		return;
+	}
+	module.bias = map->start - map->offset; /* right for most objects, if the file cannot be read */
+	module.elf = !elffile_look(module.path, map->ino, map->start, map->offset, &module.bias, &build_id);
+	memmove(&modules->all[at + 1], &modules->all[at], (modules->count - at) * sizeof(module));
+	modules->all[at] = module;
+	modules->count++;
+	OUT_TAIL(out, module, module.path, strlen(module.path), .start = module.start, .end = module.end,
+	         .offset = module.offset, .bias = module.bias, .build_id = build_id);
+}
+
+bool modules_read(struct modules *modules, struct out *out)
+{
+	uint64_t before = clock_cost();
+	struct procfs_map map;
+	char path[40], line[4352];
+	FILE *file;
+
+	if (clock_now() < modules->next)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/maps", modules->pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file))
+		if (!procfs_parse_map(line, &map) && map.execute && map.path[0] == '/' &&
+		    !is_known(modules, &map))
+			add(modules, out, &map);
+	fclose(file);
+	modules->cost = clock_cost() - before;
+	modules->next = clock_now() + modules->cost * SHARE;
+	return true;
+}
+
+void modules_release(struct modules *modules)
+{
+	while (modules->count)
+		remove_at(modules, modules->count - 1);
+	free(modules->all);
+}
