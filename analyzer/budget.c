@@ -101,6 +101,18 @@ static uint64_t host_demand(const struct model *model)
 	return bytes_add(host, layers->anon.lo);
 }
 
+/*
+ * A load that died tells nothing of the steps. A request refused in the steps, or in a program that loads no
+ * weights, is itself the need.
+ */
+static bool later_needs_unknown(const struct model *model)
+{
+	const struct needed *needed = &model->needed;
+	bool told = needed->request && (needed->died_in >= PHASE_STEPS || !model->load.present);
+
+	return needed->lower_bound && !told;
+}
+
 struct judgement budget_verdict(const struct budget *budget, const struct model *model, struct range need)
 {
 	struct judgement judgement = budget_judge(budget, need);
@@ -112,9 +124,8 @@ struct judgement budget_verdict(const struct budget *budget, const struct model 
 		return judgement;
 	if (budget->blind)
 		return (struct judgement){VERDICT_CANNOT_TELL, budget->blind};
-	if (model->needed.lower_bound)
-		return (struct judgement){VERDICT_CANNOT_TELL,
-		                          "what the phases need that were never reached"};
+	if (later_needs_unknown(model))
+		return (struct judgement){VERDICT_CANNOT_TELL, "the need of phases that were never reached"};
 	return judgement;
 }
 

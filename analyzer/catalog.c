@@ -92,8 +92,10 @@ static void shard_of_name(struct catalog_file *file)
 
 static int file_record(struct catalog *catalog, const struct st_ev_file *record)
 {
-	struct catalog_file file = {.id = (uint32_t)record->id, .format = record->format, .size = record->size,
-				    .payload = record->size};
+	struct catalog_file file = {.id = (uint32_t)record->id,
+	                            .format = record->format,
+	                            .size = record->size,
+	                            .payload = record->size};
 	size_t room = catalog->file_room;
 	int error;
 
@@ -116,15 +118,17 @@ static int file_record(struct catalog *catalog, const struct st_ev_file *record)
 
 static int tensor_record(struct catalog *catalog, const struct st_ev_tensor *record)
 {
-	struct catalog_tensor tensor = {.file = catalog_weight(catalog, record->file), .dtype = record->dtype,
-					.offset = record->offset, .size = record->size,
-					.elements = record->elements};
+	struct catalog_tensor tensor = {.file = catalog_weight(catalog, record->file),
+	                                .dtype = record->dtype,
+	                                .offset = record->offset,
+	                                .size = record->size,
+	                                .elements = record->elements};
 	int error;
 
 	if (tensor.file == CATALOG_NONE || catalog->sorted || tensor.offset > UINT64_MAX - tensor.size)
 		return 0;
 	error = array_reserve(&catalog->tensors, sizeof(tensor), catalog->tensor_count, catalog->tensor_room,
-			      &catalog->tensor_room);
+	                      &catalog->tensor_room);
 	if (error)
 		return error;
 	tensor.name = text_copy(&record->r);

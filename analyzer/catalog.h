@@ -17,9 +17,9 @@ struct catalog_file {
 	uint32_t id;
 	enum st_file_format format;
 	uint64_t size;
-	uint64_t payload;		/* bytes of its tensors; `size` where they are unknown */
+	uint64_t payload;                  /* bytes of its tensors; `size` where they are unknown */
 	size_t tensor_first, tensor_count; /* after catalog_sort() */
-	uint32_t shard, shards;		/* of x-00002-of-00008.*, else 0 */
+	uint32_t shard, shards;            /* of x-00002-of-00008.*, else 0 */
 };
 
 struct catalog_tensor {

@@ -138,8 +138,13 @@ void emit_fields(struct emitter *e, const char *sentence, const struct emit_fiel
 	emit_fields(e, sentence, (const struct emit_field[]){__VA_ARGS__}, \
 	            sizeof((const struct emit_field[]){__VA_ARGS__}) / sizeof(struct emit_field))
 
-/* A line for people only, and a value for scripts only. */
+/* A line for people only, the same with values in it, and values for scripts only. */
 void emit_line(struct emitter *e, const char *line);
+#define emit_text(e, sentence, ...)                         \
+	do {                                                \
+		if ((e)->format == EMIT_TEXT)               \
+			emit_say(e, sentence, __VA_ARGS__); \
+	} while (0)
 #define emit_only(e, ...) emit_say(e, NULL, __VA_ARGS__)
 
 /*

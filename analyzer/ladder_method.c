@@ -150,7 +150,7 @@ void rung_method(const struct situation *s, struct ladder *ladder, struct rung_r
 	case METHOD_UNKNOWN:
 	case METHOD_COUNT:
 		rung_doubt(r, s->need.hi, "full fine-tune, bf16 LoRA or QLoRA is not in the trace",
-		           "the method (--method full, lora or qlora)");
+		           "the method (--method)");
 		break;
 	}
 }
@@ -184,7 +184,7 @@ static void plan_sparks(const struct situation *s, struct sparks_plan *plan, str
 
 	if (!room) {
 		plan->sparks = 0;
-		rung_refuse(r, "what cannot be sharded is more than the budget: no number of Sparks helps");
+		rung_refuse(r, "what cannot be sharded exceeds the budget");
 		return;
 	}
 	plan->model_share = (double)room / (double)shared;
@@ -192,8 +192,8 @@ static void plan_sparks(const struct situation *s, struct sparks_plan *plan, str
 	kept = shared / plan->sparks + (shared % plan->sparks != 0);
 	r->relief = range_of(shared - kept);
 	r->needed = range_sub(s->need, r->relief);
-	r->reason = "FSDP shards weights, gradients and states; plain DDP frees nothing; no tensor parallel"
-		    " across the link";
+	r->reason = "FSDP shards weights, gradients and states; plain DDP frees "
+		    "nothing; no tensor parallel across the link";
 }
 
 void rung_sparks(const struct situation *s, struct ladder *ladder, struct rung_result *r)

@@ -18,9 +18,9 @@ void rung_flush(const struct situation *s, struct ladder *ladder, struct rung_re
 	r->relief = range_of(budget->flush - budget->now);
 	r->reason = "page cache that a flush turns into free memory; nothing changes in the job";
 	if (budget->source == BUDGET_GIVEN)
-		rung_refuse(r, "the budget was given as final: a flush adds nothing to it");
+		rung_refuse(r, "the budget was given as final");
 	else if (budget->source == BUDGET_PROJECTED)
-		rung_refuse(r, "the machine projected to is taken as idle and flushed");
+		rung_refuse(r, "the machine projected to is taken as flushed");
 	else if (!r->relief.lo)
 		rung_refuse(r, "there was no page cache to give back at the start");
 }
@@ -68,7 +68,7 @@ void rung_load(const struct situation *s, struct ladder *ladder, struct rung_res
 	if (!s->model->load.slots && r->relief.hi)
 		r->missing = "the sizes of the tensors: staging that remains is taken as 0";
 	if (!r->relief.hi)
-		rung_refuse(r, "the load made no anonymous copies and kept no staging at its peak");
+		rung_refuse(r, "the load kept no copies, no staging");
 }
 
 /* (room - (need - act)) / act, from the needs and activations at one end. */
@@ -84,7 +84,9 @@ static uint64_t scale_down(const struct situation *s, uint64_t old, uint64_t act
 {
 	uint64_t kept = bytes_sub(s->room - s->band, bytes_sub(s->need.hi, act));
 
-	if (kept && old > UINT64_MAX / kept)
+	if (!kept || !act)
+		return 0;
+	if (old > UINT64_MAX / kept)
 		return (uint64_t)((double)old * ((double)kept / (double)act));
 	return old * kept / act;
 }
@@ -149,13 +151,13 @@ static struct range activations_of(const struct situation *s)
 static const char *pack_obstacle(const struct situation *s, const struct pack_plan *plan)
 {
 	if (s->in_load)
-		return "the peak lies in the load, where activations are 0";
+		return "the peak is in the load: no activations";
 	if (!s->growth.hi)
 		return "device memory did not grow after the load";
 	if (!plan->activations.hi)
 		return "all growth after the load is gradients and optimizer states";
 	if (!s->budget->missing && s->room >= s->band && s->need.hi <= s->room - s->band)
-		return "the steps fit as they are";
+		return "there is room for the steps as they are";
 	if (!s->budget->missing && plan->factor_hi <= 0)
 		return "it would not fit without any activations either";
 	return NULL;

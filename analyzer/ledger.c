@@ -3,8 +3,11 @@
 
 void ledger_init(struct ledger *ledger, const struct residency *residency)
 {
-	*ledger = (struct ledger){.residency = residency, .lowest_available = ST_UNKNOWN, .lowest_free = ST_UNKNOWN,
-				  .own_peak = ST_UNKNOWN, .own = ST_UNKNOWN};
+	*ledger = (struct ledger){.residency = residency,
+	                          .lowest_available = ST_UNKNOWN,
+	                          .lowest_free = ST_UNKNOWN,
+	                          .own_peak = ST_UNKNOWN,
+	                          .own = ST_UNKNOWN};
 }
 
 static bool known(uint64_t value)
@@ -21,13 +24,30 @@ static uint64_t or_zero(uint64_t value)
 static struct pool_state pool_state_of(const struct st_ev_sample *s)
 {
 	return (struct pool_state){
-		.time = s->r.time, .total = s->mem_total, .free = s->mem_free, .available = s->mem_available,
-		.percpu = s->percpu_free, .swap_total = s->swap_total, .swap_free = s->swap_free,
-		.watermark = s->watermark, .cma_total = s->cma_total, .cma_free = s->cma_free, .cached = s->cached,
-		.buffers = s->buffers, .sreclaimable = s->sreclaimable, .shmem = s->shmem, .dirty = s->dirty,
-		.writeback = s->writeback, .active = s->active, .inactive = s->inactive, .slab = s->slab,
-		.page_tables = s->page_tables, .unevictable = s->unevictable, .cgroup_used = s->cgroup_used,
-		.cgroup_limit = s->cgroup_limit, .oom_kills = s->oom_kills,
+		.time = s->r.time,
+		.total = s->mem_total,
+		.free = s->mem_free,
+		.available = s->mem_available,
+		.percpu = s->percpu_free,
+		.swap_total = s->swap_total,
+		.swap_free = s->swap_free,
+		.watermark = s->watermark,
+		.cma_total = s->cma_total,
+		.cma_free = s->cma_free,
+		.cached = s->cached,
+		.buffers = s->buffers,
+		.sreclaimable = s->sreclaimable,
+		.shmem = s->shmem,
+		.dirty = s->dirty,
+		.writeback = s->writeback,
+		.active = s->active,
+		.inactive = s->inactive,
+		.slab = s->slab,
+		.page_tables = s->page_tables,
+		.unevictable = s->unevictable,
+		.cgroup_used = s->cgroup_used,
+		.cgroup_limit = s->cgroup_limit,
+		.oom_kills = s->oom_kills,
 	};
 }
 
@@ -65,10 +85,12 @@ static void extremes_note(struct ledger *ledger, const struct st_ev_sample *s)
 	if (known(s->mem_free))
 		ledger->lowest_free = bytes_min(ledger->lowest_free, s->mem_free + or_zero(s->percpu_free));
 	if (known(s->swap_free) && known(ledger->first.swap_free))
-		ledger->swap_used = bytes_max(ledger->swap_used, bytes_sub(ledger->first.swap_free, s->swap_free));
+		ledger->swap_used =
+			bytes_max(ledger->swap_used, bytes_sub(ledger->first.swap_free, s->swap_free));
 	ledger->own = s->recorder;
 	if (known(s->recorder))
-		ledger->own_peak = known(ledger->own_peak) ? bytes_max(ledger->own_peak, s->recorder) : s->recorder;
+		ledger->own_peak =
+			known(ledger->own_peak) ? bytes_max(ledger->own_peak, s->recorder) : s->recorder;
 }
 
 /* Bytes of the pool that are neither free nor page cache. */
@@ -90,7 +112,8 @@ static void first_sample(struct ledger *ledger, const struct st_ev_sample *s)
 	ledger->host_seen = known(ledger->rss_first);
 	ledger->others_seen = known(ledger->others_first);
 	ledger->cache_seen = known(page_cache(s));
-	ledger->kernel_seen = ledger->cache_seen && ledger->host_seen && known(s->mem_total) && known(s->mem_free);
+	ledger->kernel_seen =
+		ledger->cache_seen && ledger->host_seen && known(s->mem_total) && known(s->mem_free);
 	ledger->cache = or_zero(page_cache(s));
 	ledger->anon_first = ledger_anon(ledger);
 	ledger->used_first = pool_used(ledger, s);
@@ -130,7 +153,7 @@ void ledger_sample(struct ledger *ledger, const struct st_ev_sample *s)
 struct range ledger_modelled(const struct ledger *ledger)
 {
 	uint64_t exact = ledger->residency->replay.device + replay_pinned(&ledger->residency->replay) +
-			 ledger_staging(ledger);
+	                 ledger_staging(ledger);
 
 	return range_add(ledger_anon(ledger), range_of(exact));
 }
@@ -147,7 +170,7 @@ struct range ledger_exact(const struct ledger *ledger)
 	if (!ledger->host_seen)
 		return range;
 	return (struct range){range.lo - staging,
-			      range.hi - staging + bytes_sub(staging, ledger->staging_then)};
+	                      range.hi - staging + bytes_sub(staging, ledger->staging_then)};
 }
 
 /*
@@ -198,7 +221,7 @@ struct range ledger_resident_extra(const struct ledger *ledger)
 static struct change host_change(const struct ledger *ledger)
 {
 	struct change change = {ledger->rss + (int64_t)ledger->anon_first.lo - (int64_t)ledger->anon_then.hi,
-				ledger->rss + (int64_t)ledger->anon_first.hi - (int64_t)ledger->anon_then.lo};
+	                        ledger->rss + (int64_t)ledger->anon_first.hi - (int64_t)ledger->anon_then.lo};
 
 	return ledger->host_seen ? change : CHANGE_UNKNOWN;
 }
@@ -215,13 +238,15 @@ struct layers ledger_layers(const struct ledger *ledger)
 		.pinned = replay_pinned(&residency->replay),
 		.anon = ledger_anon(ledger),
 		.host = host_change(ledger),
-		.others = ledger->others_seen ? (struct change){ledger->others, ledger->others} : CHANGE_UNKNOWN,
+		.others = ledger->others_seen ? (struct change){ledger->others, ledger->others}
+	                                      : CHANGE_UNKNOWN,
 		.staging = ledger_staging(ledger),
 		.staging_pinned = residency->staging_pinned,
 		.weight_cache = cache,
 		.stale_cache = ledger->cache_seen ? range_sub(range_of(ledger->cache), cache) : RANGE_UNKNOWN,
 		.free = free_known ? range_of(last->free + or_zero(last->percpu)) : RANGE_UNKNOWN,
 		.own = known(ledger->own) ? range_of(ledger->own) : RANGE_UNKNOWN,
-		.kernel = ledger->kernel_seen ? (struct change){ledger->kernel, ledger->kernel} : CHANGE_UNKNOWN,
+		.kernel = ledger->kernel_seen ? (struct change){ledger->kernel, ledger->kernel}
+	                                      : CHANGE_UNKNOWN,
 	};
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAF 64u
+#define LEAF 32u
 
 struct livemap_leaf {
 	uint32_t count;
@@ -55,7 +55,8 @@ static struct place place_from(const struct livemap *map, uint64_t address)
 	struct place place = {upto ? upto - 1 : 0, 0};
 
 	if (upto)
-		place.slot = (uint32_t)count_upto(map->leaves[place.leaf]->lo, map->leaves[place.leaf]->count, address);
+		place.slot = (uint32_t)count_upto(map->leaves[place.leaf]->lo, map->leaves[place.leaf]->count,
+		                                  address);
 	return place;
 }
 
@@ -80,7 +81,8 @@ static bool place_get(const struct livemap *map, struct place place, struct span
 	if (place.leaf >= map->leaf_count)
 		return false;
 	leaf = map->leaves[place.leaf];
-	*ret_span = (struct span){leaf->lo[place.slot], leaf->hi[place.slot], leaf->a[place.slot], leaf->b[place.slot]};
+	*ret_span = (struct span){leaf->lo[place.slot], leaf->hi[place.slot], leaf->a[place.slot],
+	                          leaf->b[place.slot]};
 	return true;
 }
 
@@ -170,7 +172,8 @@ static void leaf_drop(struct livemap *map, size_t at)
 }
 
 /* Moves `count` ranges between (or within) leaves. */
-static void slots_move(struct livemap_leaf *to, uint32_t at, struct livemap_leaf *from, uint32_t begin, uint32_t count)
+static void slots_move(struct livemap_leaf *to, uint32_t at, struct livemap_leaf *from, uint32_t begin,
+                       uint32_t count)
 {
 	size_t bytes = count * sizeof(uint64_t);
 

@@ -21,9 +21,9 @@ struct livemap_leaf;
 /* A zeroed one is empty and ready. */
 struct livemap {
 	struct livemap_leaf **leaves; /* ascending, none empty */
-	uint64_t *first;	      /* lowest address of each leaf */
+	uint64_t *first;              /* lowest address of each leaf */
 	size_t leaf_count, leaf_room;
-	size_t count;	/* ranges */
+	size_t count;   /* ranges */
 	uint64_t bytes; /* in all of them */
 	struct livemap_leaf *spare;
 };

@@ -145,7 +145,7 @@ struct tensor {
 /* Where copies to the device came from. */
 enum copy_source {
 	COPY_PRIVATE_WRITABLE, /* mapping of a weight file, private and writable: breaks copy-on-write */
-	COPY_MAPPING,	       /* any other mapping of a weight file */
+	COPY_MAPPING,          /* any other mapping of a weight file */
 	COPY_PINNED,
 	COPY_REGISTERED,
 	COPY_HOST, /* host block above the threshold */
@@ -177,9 +177,9 @@ struct load {
 	uint64_t device_other; /* device bytes at the modelled peak that hold no weights, context apart */
 	uint32_t threads;      /* that copied or read weights */
 	uint64_t largest_tensor, parameters;
-	uint64_t slots;              /* sum of the distinct power-of-two size classes of the tensors */
-	uint64_t spare;              /* U = threads x slots */
-	struct range repaired;       /* maximum over the run of M - max(0, A + S - U): rung 1b */
+	uint64_t slots;        /* sum of the distinct power-of-two size classes of the tensors */
+	uint64_t spare;        /* U = threads x slots */
+	struct range repaired; /* maximum over the run of M - max(0, A + S - U): rung 1b */
 	uint64_t copied_from[COPY_SOURCE_COUNT]; /* bytes, during the load */
 	bool from_private_writable;  /* some copy came directly out of a private writable file mapping */
 	double factor_lo, factor_hi; /* modelled / weights; 0, 0 where there are none; hi may be INFINITY */

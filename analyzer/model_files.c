@@ -18,7 +18,7 @@ static uint64_t unknown_at(const struct build *build, enum point point)
 }
 
 static struct residency_at file_amounts(const struct weight *weight, const struct amounts *amounts,
-					const struct catalog_file *file, uint64_t unknown)
+                                        const struct catalog_file *file, uint64_t unknown)
 {
 	struct residency_at at = {
 		.on_device = amounts_device(amounts, file->payload, bytes_min(unknown, weight->unknown)),
@@ -31,7 +31,7 @@ static struct residency_at file_amounts(const struct weight *weight, const struc
 	if (!weight->counted)
 		at.cached = (struct range){0, file->size};
 	at.reclaimable = (struct range){amounts->reclaimable_lo,
-					bytes_min(at.cached.hi, bytes_add(amounts->reclaimable_hi, vague))};
+	                                bytes_min(at.cached.hi, bytes_add(amounts->reclaimable_hi, vague))};
 	return at;
 }
 
@@ -39,8 +39,8 @@ static struct residency_at file_at(const struct build *build, uint32_t index, en
 {
 	const struct weight *weight = &build->residency.weights[index];
 
-	return file_amounts(weight, kept_at(&build->residency, &weight->kept, point), &build->catalog.files[index],
-			    unknown_at(build, point));
+	return file_amounts(weight, kept_at(&build->residency, &weight->kept, point),
+	                    &build->catalog.files[index], unknown_at(build, point));
 }
 
 static int file_mappings(struct weight_file *file, const struct weight *weight)
@@ -52,8 +52,9 @@ static int file_mappings(struct weight_file *file, const struct weight *weight)
 	for (uint32_t i = 0; i < weight->group_count; i++) {
 		const struct map_group *group = &weight->groups[i];
 
-		file->mappings[i] = (struct file_mapping){group->prot, group->flags, group->stack, group->count,
-							  group->bytes, group->copied, group->kept};
+		file->mappings[i] =
+			(struct file_mapping){group->prot,  group->flags,  group->stack, group->count,
+		                              group->bytes, group->copied, group->kept};
 	}
 	return 0;
 }
@@ -79,10 +80,15 @@ static int file_fill(struct build *build, uint32_t index)
 	struct catalog_file *named = &build->catalog.files[index];
 	const struct weight *weight;
 
-	*file = (struct weight_file){.path = named->path, .format = named->format, .id = named->id,
-				     .size = named->size, .payload = named->payload, .exact = true,
-				     .would_load = would_load(build->model, named->payload),
-				     .shard = named->shard, .shards = named->shards};
+	*file = (struct weight_file){.path = named->path,
+	                             .format = named->format,
+	                             .id = named->id,
+	                             .size = named->size,
+	                             .payload = named->payload,
+	                             .exact = true,
+	                             .would_load = would_load(build->model, named->payload),
+	                             .shard = named->shard,
+	                             .shards = named->shards};
 	named->path = NULL;
 	if (index >= build->residency.weight_room)
 		return 0;
@@ -134,8 +140,12 @@ static void tensor_fill(struct build *build, size_t index)
 	struct catalog_tensor *named = &build->catalog.tensors[index];
 
 	build->model->tensors[index] = (struct tensor){
-		.name = named->name, .file = named->file, .dtype = named->dtype, .offset = named->offset,
-		.size = named->size, .elements = named->elements,
+		.name = named->name,
+		.file = named->file,
+		.dtype = named->dtype,
+		.offset = named->offset,
+		.size = named->size,
+		.elements = named->elements,
 		.at_peak = tensor_at(build, index, POINT_LOAD_PEAK),
 		.at_settled = tensor_at(build, index, POINT_SETTLED),
 	};

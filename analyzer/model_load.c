@@ -92,7 +92,7 @@ static void load_tensors(struct model *model)
 static struct range load_remaining(const struct load *load)
 {
 	return (struct range){bytes_sub(load->would_load.lo, load->loaded.hi),
-			      bytes_sub(load->would_load.hi, load->loaded.lo)};
+	                      bytes_sub(load->would_load.hi, load->loaded.lo)};
 }
 
 static void load_peaks(struct build *build)
@@ -104,8 +104,8 @@ static void load_peaks(struct build *build)
 	load->modelled = peak_range(&build->peaks[PEAK_LOAD_MODELLED]);
 	load->resident = peak_range(&build->peaks[PEAK_LOAD_RESIDENT]);
 	load->demand = range_sub(peak_range(&build->peaks[PEAK_LOAD_DEMAND]), first->demand);
-	load->device_other = bytes_sub(modelled->layers.device,
-				       modelled->on_device.lo + build->model->context_bytes);
+	load->device_other =
+		bytes_sub(modelled->layers.device, modelled->on_device.lo + build->model->context_bytes);
 }
 
 static void load_factor(struct load *load)
@@ -113,7 +113,8 @@ static void load_factor(struct load *load)
 	if (!load->weights)
 		return;
 	load->factor_lo = (double)load->modelled.lo / (double)load->weights;
-	load->factor_hi = range_is_open(load->modelled) ? INFINITY : (double)load->modelled.hi / (double)load->weights;
+	load->factor_hi =
+		range_is_open(load->modelled) ? INFINITY : (double)load->modelled.hi / (double)load->weights;
 }
 
 static void load_sources(struct build *build)
@@ -125,7 +126,7 @@ static void load_sources(struct build *build)
 	for (int i = 0; i < COPY_SOURCE_COUNT; i++)
 		load->copied_from[i] = residency->from[i];
 	load->anon_copied = (struct range){residency->anon_made,
-					   bytes_add(residency->anon_made, residency->anon_possible_made)};
+	                                   bytes_add(residency->anon_made, residency->anon_possible_made)};
 }
 
 void build_load(struct build *build)

@@ -26,7 +26,7 @@ static void sample_take(struct build *build)
 	ledger_sample(&build->ledger, (const void *)build->record);
 	/* Before the first sample nothing is known to differ from it. */
 	peaks_close(build, first ? ledger_sampled(&build->ledger) : before,
-		    first ? ledger_cache(&build->ledger) : cache);
+	            first ? ledger_cache(&build->ledger) : cache);
 	if (first)
 		build->model->moments[MOMENT_START] = build_moment(build);
 }
@@ -39,12 +39,28 @@ static void told_note(struct build *build, const struct st_ev_get_info *record)
 
 	if (record->result)
 		return;
-	model->told_last = (struct told){true, record->r.time, record->free, record->total,
-					 sampled ? ledger->last.free : ST_UNKNOWN,
-					 sampled ? ledger->last.available : ST_UNKNOWN,
-					 sampled ? ledger->last.time : ST_UNKNOWN};
+	model->told_last = (struct told){true,
+	                                 record->r.time,
+	                                 record->free,
+	                                 record->total,
+	                                 sampled ? ledger->last.free : ST_UNKNOWN,
+	                                 sampled ? ledger->last.available : ST_UNKNOWN,
+	                                 sampled ? ledger->last.time : ST_UNKNOWN};
 	if (!model->told_first.valid)
 		model->told_first = model->told_last;
+}
+
+static void settled_take(struct build *build)
+{
+	struct moment *settled = &build->model->moments[MOMENT_SETTLED];
+
+	if (settled->valid)
+		return;
+	*settled = build_moment(build);
+	settled->valid = !build->phases.unfinished;
+	settled->phase = PHASE_SETTLE;
+	residency_keep(&build->residency, POINT_SETTLED);
+	build->settled_kept = true;
 }
 
 /* Moments that show the state before their record. */
@@ -61,11 +77,9 @@ static void moments_before(struct build *build)
 			build->host_first_hi = first->layers.host.hi;
 		}
 	}
-	if (build->index == build->phases.settled) {
-		model->moments[MOMENT_SETTLED] = build_moment(build);
-		residency_keep(&build->residency, POINT_SETTLED);
-		build->settled_kept = true;
-	}
+	/* A load without steps has settled when the program begins to end. */
+	if (build->index == (build->phases.settled ? build->phases.settled : build->phases.end))
+		settled_take(build);
 	if (build->next_failure < build->requests.count &&
 	    build->index == build->requests.kept[build->next_failure].index) {
 		build->requests.kept[build->next_failure++].failure.at = build_moment(build);
@@ -78,10 +92,6 @@ static void moments_after(struct build *build)
 	if (build->index != build->phases.last_weight)
 		return;
 	build->model->moments[MOMENT_LAST_WEIGHT] = build_moment(build);
-	if (build->phases.settled)
-		return;
-	residency_keep(&build->residency, POINT_SETTLED);
-	build->settled_kept = true;
 }
 
 static int measure_record(struct build *build, const struct st_record *record)
@@ -90,6 +100,7 @@ static int measure_record(struct build *build, const struct st_record *record)
 	int error;
 
 	build->record = record;
+	build->final = *record;
 	build->index++;
 	build->phase = phases_at(&build->phases, build->index);
 	build->residency.loading = build->phase == PHASE_LOAD;
@@ -111,13 +122,16 @@ static int measure_record(struct build *build, const struct st_record *record)
 static void measure_finish(struct build *build)
 {
 	residency_finish(&build->residency);
+	/* The record itself is gone with the reader's last call; its head without fields stands for it. */
+	build->final.kind = 0;
 	if (build->record) {
+		build->record = &build->final;
 		device_note(build);
 		peaks_look(build);
 		build->model->moments[MOMENT_END] = build_moment(build);
 	}
 	if (!build->settled_kept)
-		residency_keep(&build->residency, POINT_SETTLED);
+		settled_take(build);
 	peaks_finish(build);
 }
 

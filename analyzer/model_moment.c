@@ -20,8 +20,12 @@ struct instant build_instant(const struct build *build)
 	const struct residency *residency = &build->residency;
 
 	return (struct instant){
-		.time = build->record->time, .thread = build->record->thread, .stack = record_stack(build->record),
-		.file = residency->last_file, .tensor = residency->last_tensor, .phase = build->phase,
+		.time = build->record->time,
+		.thread = build->record->thread,
+		.stack = record_stack(build->record),
+		.file = residency->last_file,
+		.tensor = residency->last_tensor,
+		.phase = build->phase,
 	};
 }
 
@@ -49,7 +53,8 @@ static struct moment moment_state(const struct build *build)
 		.layers = ledger_layers(ledger),
 		.demand = ledger_demand(ledger),
 		.modelled = ledger_modelled(ledger),
-		.resident = range_add(range_add(ledger_demand(ledger), range_of(ledger_cache(ledger))), extra),
+		.resident =
+			range_add(range_add(ledger_demand(ledger), range_of(ledger_cache(ledger))), extra),
 		.on_device = amounts_device(total, UINT64_MAX, total->unknown),
 		.reclaimable = {total->reclaimable_lo, bytes_add(total->reclaimable_hi, total->vague)},
 		.duplicated = range_add(anon, range_of(total->staging)),

@@ -57,9 +57,11 @@ void build_needed(struct build *build)
 	const struct moment *at = death(build, fatal), *peak = &model->moments[MOMENT_DEMAND_PEAK];
 	struct range rest = range_of(0), request;
 
-	*needed = (struct needed){.demand = peak->demand, .modelled = peak_range(&build->peaks[PEAK_MODELLED]),
-				  .anon = peak->layers.anon, .staging = range_of(peak->layers.staging),
-				  .died_in = PHASE_COUNT};
+	*needed = (struct needed){.demand = peak->demand,
+	                          .modelled = peak_range(&build->peaks[PEAK_MODELLED]),
+	                          .anon = peak->layers.anon,
+	                          .staging = range_of(peak->layers.staging),
+	                          .died_in = PHASE_COUNT};
 	if (!fatal && !build->badly)
 		return;
 	needed->died_in = build->phases.unfinished ? PHASE_LOAD : at->phase;

@@ -43,9 +43,9 @@ struct build {
 	struct anon_cap *caps;
 	size_t cap_count;
 	uint32_t threads[BUILD_THREADS], thread_count; /* that moved weight bytes */
-	uint64_t spare;	  /* U */
-	bool exit_moment; /* the program began to end by itself */
-	bool badly;	  /* it did not end well */
+	uint64_t spare;                                /* U */
+	bool exit_moment;                              /* the program began to end by itself */
+	bool badly;                                    /* it did not end well */
 
 	/* Of the pass that runs. */
 	struct residency residency;
@@ -53,6 +53,7 @@ struct build {
 	uint64_t index; /* of the record, from 1 */
 	bool granted;
 	const struct st_record *record;
+	struct st_record final; /* head of the last record */
 
 	/* Of measure. */
 	enum phase phase;

@@ -91,7 +91,8 @@ static int coverage_note(struct scan *scan, const struct st_record *record)
 			model->coverages[i].count++;
 			return 0;
 		}
-	if (build_reserve(&model->coverages, sizeof(*model->coverages), model->coverage_count, &scan->coverage_room))
+	if (build_reserve(&model->coverages, sizeof(*model->coverages), model->coverage_count,
+	                  &scan->coverage_room))
 		return -ENOMEM;
 	copy = strndup(text, length);
 	if (!copy)
@@ -102,7 +103,8 @@ static int coverage_note(struct scan *scan, const struct st_record *record)
 
 static int revoke_note(struct build *build, const struct st_ev_revoke *record)
 {
-	if (build_reserve(&build->revoked, sizeof(*build->revoked), build->revoked_count, &build->revoked_room))
+	if (build_reserve(&build->revoked, sizeof(*build->revoked), build->revoked_count,
+	                  &build->revoked_room))
 		return -ENOMEM;
 	build->revoked[build->revoked_count++] = record->target & ST_SEQ_MASK;
 	return 0;

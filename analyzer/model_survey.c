@@ -31,7 +31,8 @@ static void survey_sums(const struct build *build, uint64_t *ret_total, uint64_t
 		if (!weight->first_touch)
 			continue;
 		total += payload;
-		loaded += bytes_min(payload, build->phases.to_device ? bytes : bytes_max(bytes, weight->read.bytes));
+		loaded += bytes_min(payload,
+		                    build->phases.to_device ? bytes : bytes_max(bytes, weight->read.bytes));
 	}
 	*ret_total = total;
 	*ret_loaded = loaded;
@@ -71,6 +72,7 @@ static void survey_finish(struct build *build)
 	survey_sums(build, &total, &loaded);
 	if ((build->badly || fatal) && phases_died_loading(&build->phases, total - loaded, total))
 		phases_set_unfinished(&build->phases);
+	phases_finish(&build->phases);
 	build->model->load.slots = slots_sum(&build->catalog);
 	build->spare = build->model->load.slots * build->thread_count;
 	build->caps = build->residency.caps;

@@ -165,7 +165,8 @@ static int symbol_record(struct names *names, const struct st_ev_symbol *record)
 static int thread_record(struct names *names, const struct st_ev_thread *record)
 {
 	char *name = text_copy(&record->r);
-	int error = grow(&names->threads, sizeof(*names->threads), names->thread_count + 1, &names->thread_room);
+	int error =
+		grow(&names->threads, sizeof(*names->threads), names->thread_count + 1, &names->thread_room);
 
 	if (!error && !name)
 		error = -ENOMEM;

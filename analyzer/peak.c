@@ -37,9 +37,15 @@ bool peak_note(struct peak *peak, struct range exact, struct change sampled, con
 	return true;
 }
 
+bool peak_is_at(const struct peak *peak, struct range exact, struct change sampled)
+{
+	return peak->any && range_ordered(range_move(exact, sampled)).hi == peak->value;
+}
+
 void peak_close(struct peak *peak, struct change before, struct change after)
 {
-	struct change between = {before.lo < after.lo ? before.lo : after.lo, before.hi > after.hi ? before.hi : after.hi};
+	struct change between = {before.lo < after.lo ? before.lo : after.lo,
+	                         before.hi > after.hi ? before.hi : after.hi};
 
 	if (!peak->is_open)
 		return;

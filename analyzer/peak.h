@@ -11,7 +11,7 @@
 
 #define PEAK_NEAR     (UINT64_C(1) << 20)
 #define PEAK_STEP     (UINT64_C(1) << 15) /* rises smaller than this are one instant */
-#define PEAK_INSTANTS 40		  /* more than PEAK_NEAR / PEAK_STEP */
+#define PEAK_INSTANTS 40                  /* more than PEAK_NEAR / PEAK_STEP */
 
 struct instant {
 	uint64_t time, value;
@@ -21,7 +21,7 @@ struct instant {
 
 struct peak {
 	bool any;
-	uint64_t value;	      /* the largest yet, the last sample taken to hold */
+	uint64_t value;       /* the largest yet, the last sample taken to hold */
 	struct range largest; /* of closed stretches between samples */
 	struct range open;    /* of the exact part since the last sample */
 	bool is_open;
@@ -31,6 +31,9 @@ struct peak {
 
 /* `exact`, and `sampled` as of the last sample. True when this is a new maximum: the caller keeps the rest. */
 bool peak_note(struct peak *peak, struct range exact, struct change sampled, const struct instant *instant);
+
+/* Is the quantity, with the last sample taken to hold, just what it was at its maximum? */
+bool peak_is_at(const struct peak *peak, struct range exact, struct change sampled);
 
 /* A sample has come: the stretch since the one before is between the two. Call before noting what it says. */
 void peak_close(struct peak *peak, struct change before, struct change after);

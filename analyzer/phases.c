@@ -3,8 +3,8 @@
 #include <analyzer/phases.h>
 #include <string.h>
 
-#define LATE_NS		 UINT64_C(60000000000) /* weights that move after so long a pause are another matter */
-#define GROWTH		 (UINT64_C(1) << 20)
+#define LATE_NS          UINT64_C(60000000000) /* weights that move after so long a pause are another matter */
+#define GROWTH           (UINT64_C(1) << 20)
 #define GRANTS_OF_A_LOAD 8  /* a loader allocates that often without copying anything, at most */
 #define COMPLETE_PERCENT 98 /* tied and skipped tensors leave a complete load a little short */
 
@@ -20,7 +20,7 @@ static void weight_moved(struct phases *phases, uint64_t index, uint64_t time)
 	}
 	phases->last_weight = index;
 	phases->last_time = time;
-	phases->settled = phases->grants = 0;
+	phases->settled = phases->grants = phases->teardown = 0;
 }
 
 /*
@@ -28,7 +28,7 @@ static void weight_moved(struct phases *phases, uint64_t index, uint64_t time)
  * nothing went to a device, a sample that shows the program or its cached weights grown is a sign of it.
  */
 static void growth_seen(struct phases *phases, const struct st_ev_sample *sample, uint64_t index,
-			const struct residency *residency)
+                        const struct residency *residency)
 {
 	uint64_t own = sample->rss_anon == ST_UNKNOWN ? 0 : sample->rss_anon;
 	uint64_t size = own + residency->total.now.cached;
@@ -56,6 +56,13 @@ static void steps_begin(struct phases *phases, uint64_t index, uint64_t time)
 	phases->settled_time = time;
 }
 
+static bool record_releases(const struct st_record *record)
+{
+	return record->kind == ST_KIND_device_free || record->kind == ST_KIND_handle_release ||
+	       record->kind == ST_KIND_handle_unmap ||
+	       (record->kind == ST_KIND_context && !((const struct st_ev_context *)record)->alive);
+}
+
 static void ending_seen(struct phases *phases, uint64_t index)
 {
 	if (!phases->end)
@@ -63,9 +70,10 @@ static void ending_seen(struct phases *phases, uint64_t index)
 }
 
 void phases_record(struct phases *phases, const struct st_record *record, uint64_t index,
-		   const struct residency *residency, bool granted)
+                   const struct residency *residency, bool granted)
 {
-	phases->now = record->time > phases->now ? record->time : phases->now;
+	if (record->seq && record->time > phases->now)
+		phases->now = record->time;
 	if (!phases->first_weight && residency->signs) {
 		phases->first_weight = index;
 		phases->first_time = phases->last_time = record->time;
@@ -86,9 +94,19 @@ void phases_record(struct phases *phases, const struct st_record *record, uint64
 		phases->closed = true;
 		steps_begin(phases, index, record->time);
 	}
+	if (phases->last_weight && !phases->teardown && record_releases(record))
+		phases->teardown = index;
 	if (record->kind == ST_KIND_exit ||
 	    (record->kind == ST_KIND_moment && ((const struct st_ev_moment *)record)->what == ST_MOMENT_EXIT))
 		ending_seen(phases, index);
+}
+
+void phases_finish(struct phases *phases)
+{
+	if (phases->settled || phases->unfinished || !phases->last_weight)
+		return;
+	if (phases->teardown && (!phases->end || phases->teardown < phases->end))
+		phases->end = phases->teardown;
 }
 
 void phases_set_unfinished(struct phases *phases)
@@ -101,7 +119,7 @@ bool phases_died_loading(const struct phases *phases, uint64_t remaining, uint64
 {
 	if (!phases->first_weight || phases->closed || phases->grants > GRANTS_OF_A_LOAD)
 		return false;
-	if (phases->now - phases->last_time > LATE_NS)
+	if (phases->now > phases->last_time && phases->now - phases->last_time > LATE_NS)
 		return false;
 	return remaining > total / 100 * (100 - COMPLETE_PERCENT);
 }

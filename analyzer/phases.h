@@ -14,20 +14,24 @@
 
 struct phases {
 	uint64_t first_weight, last_weight; /* records; 0: none */
-	uint64_t settled;		    /* first allocation after the last weight byte, 0: none */
-	uint64_t end;			    /* the program began to end, 0: not seen */
+	uint64_t settled;                   /* first allocation after the last weight byte, 0: none */
+	uint64_t end;                       /* the program began to end, 0: not seen */
+	uint64_t teardown;                  /* first release on the device after the last weight byte */
 	uint64_t first_time, last_time, settled_time;
-	bool to_device;	  /* weights were copied to the device */
-	bool closed;	  /* whatever moves weights from here on belongs to no load */
-	bool unfinished;  /* the run died in its load */
-	uint64_t grants;  /* allocations on the device since the last weight byte */
-	uint64_t now;	  /* time of the last record */
-	uint64_t grown;	  /* largest sum of program memory and cached weights that a sample saw */
+	bool to_device;  /* weights were copied to the device */
+	bool closed;     /* whatever moves weights from here on belongs to no load */
+	bool unfinished; /* the run died in its load */
+	uint64_t grants; /* allocations on the device since the last weight byte */
+	uint64_t now;    /* time of the last event of the program itself */
+	uint64_t grown;  /* largest sum of program memory and cached weights that a sample saw */
 };
 
 /* `granted`: the record brought device or pinned memory. */
 void phases_record(struct phases *phases, const struct st_record *record, uint64_t index,
-		   const struct residency *residency, bool granted);
+                   const struct residency *residency, bool granted);
+
+/* After the last record: without steps, the first release on the device is the beginning of the end. */
+void phases_finish(struct phases *phases);
 
 /* The load never came to its end: the run died with weights still to load. */
 void phases_set_unfinished(struct phases *phases);

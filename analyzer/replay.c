@@ -185,7 +185,8 @@ void replay_finish(struct replay *replay)
 
 enum region replay_region(const struct replay *replay, uint64_t address, struct span *ret_span)
 {
-	if (livemap_find(&replay->blocks, address, ret_span) || livemap_find(&replay->ranges, address, ret_span))
+	if (livemap_find(&replay->blocks, address, ret_span) ||
+	    livemap_find(&replay->ranges, address, ret_span))
 		return REGION_DEVICE;
 	if (livemap_find(&replay->pinned, address, ret_span))
 		return REGION_PINNED;

@@ -21,7 +21,7 @@ enum region { REGION_NONE, REGION_DEVICE, REGION_PINNED, REGION_HOST, REGION_MAP
 struct refusal {
 	uint16_t kind;
 	uint32_t stack;
-	uint64_t asked;	    /* with the handles got before */
+	uint64_t asked;     /* with the handles got before */
 	uint64_t attempted; /* bytes of these */
 	int64_t result;
 };
@@ -41,11 +41,11 @@ struct replay_watch {
 /* One mmap() of a weight file, until the last piece of it is gone. */
 struct mapping {
 	uint32_t weight; /* index in the catalog */
-	uint32_t flags;	 /* MAP_* */
+	uint32_t flags;  /* MAP_* */
 	uint32_t stack;
-	uint32_t next;	 /* free list */
+	uint32_t next;   /* free list */
 	uint64_t serial; /* 0, 1, ... over all such mappings of the trace: the same in every pass */
-	uint64_t bytes;	 /* still mapped */
+	uint64_t bytes;  /* still mapped */
 	/* Kept here for residency. */
 	uint32_t group, cap;
 	uint64_t anon_final;   /* most anonymous bytes that any scan of it will find, UINT64_MAX: unknown */
@@ -54,7 +54,7 @@ struct mapping {
 };
 
 struct handle {
-	uint64_t size, mapped; /* bytes; of these mapped, counted for each mapping */
+	uint64_t size, mapped;             /* bytes; of these mapped, counted for each mapping */
 	uint32_t refs, stack, next, batch; /* batch: serial of the request, while that is open */
 	bool host;
 };
@@ -81,13 +81,13 @@ struct replay {
 	size_t revoked_count;
 	uint64_t page_size;
 
-	struct livemap blocks;	   /* device; a: block_word(), b: pool */
-	struct livemap arrays;	   /* by handle, one byte each; a: as blocks, b: size */
-	struct livemap ranges;	   /* VMM; a: handle slot, b: offset minus address */
-	struct livemap pinned;	   /* a: stack */
+	struct livemap blocks;     /* device; a: block_word(), b: pool */
+	struct livemap arrays;     /* by handle, one byte each; a: as blocks, b: size */
+	struct livemap ranges;     /* VMM; a: handle slot, b: offset minus address */
+	struct livemap pinned;     /* a: stack */
 	struct livemap registered; /* attribute */
-	struct livemap host;	   /* a: stack */
-	struct livemap maps;	   /* a: map_word(), b: file offset minus address */
+	struct livemap host;       /* a: stack */
+	struct livemap maps;       /* a: map_word(), b: file offset minus address */
 	struct livemap handle_at;  /* handle, one byte each; a: slot */
 	struct livemap contexts;   /* alive, one byte each */
 
@@ -101,13 +101,13 @@ struct replay {
 	struct batch batches[REPLAY_BATCHES];
 	uint32_t batch_serial;
 
-	uint64_t device;	 /* V */
-	uint64_t host_handles;	 /* VMM memory on the host: part of P */
-	uint64_t context_bytes;	 /* device bytes of contexts, part of V */
+	uint64_t device;         /* V */
+	uint64_t host_handles;   /* VMM memory on the host: part of P */
+	uint64_t context_bytes;  /* device bytes of contexts, part of V */
 	uint64_t weights_mapped; /* bytes of weight files mapped */
-	uint64_t freed;		 /* device bytes given back so far */
-	uint64_t unknown_frees;	 /* releases of what was never seen */
-	int error;		 /* first -ENOMEM */
+	uint64_t freed;          /* device bytes given back so far */
+	uint64_t unknown_frees;  /* releases of what was never seen */
+	int error;               /* first -ENOMEM */
 };
 
 void replay_init(struct replay *replay, const struct catalog *catalog, const struct replay_watch *watch);

@@ -87,21 +87,10 @@ static void block_gone(struct replay *replay, const struct span *piece, uint64_t
 	pool_move(replay, piece->b, how, -(int64_t)bytes);
 }
 
-/* A whole block, or a piece of one whose own release was lost. */
 static void block_piece_gone(void *context, const struct span *piece)
 {
 	block_gone(context, piece, piece->hi - piece->lo);
 	replay_gone(context, REGION_DEVICE, piece);
-}
-
-static int block_put(struct replay *replay, const struct span *span)
-{
-	int error = livemap_insert_alone(&replay->blocks, span);
-
-	if (error != -EEXIST)
-		return error;
-	error = livemap_cut(&replay->blocks, span->lo, span->hi, block_piece_gone, replay);
-	return error ? error : livemap_insert_alone(&replay->blocks, span);
 }
 
 /* Arrays have a handle instead of an address: one that would collide with addresses of blocks. */
@@ -118,7 +107,8 @@ static void block_add(struct replay *replay, const struct st_ev_device_alloc *re
 {
 	struct span span = {record->addr, record->addr + record->size, block_word(record), record->pool};
 	bool array = record->how == ST_DEVICE_ARRAY;
-	int error = array ? array_put(replay, record) : block_put(replay, &span);
+	int error = array ? array_put(replay, record)
+	                  : replay_block_put(replay, &replay->blocks, &span, block_piece_gone);
 
 	replay_note(replay, error);
 	if (error || !block_weighs(span.a))
@@ -140,7 +130,7 @@ static bool pool_is_host(const struct replay *replay, const struct st_ev_device_
 void replay_device_alloc(struct replay *replay, const struct st_ev_device_alloc *record)
 {
 	struct refusal refusal = {ST_KIND_device_alloc, (uint32_t)record->stack,
-				  bytes_max(record->size, record->asked), 0, (int64_t)record->result};
+	                          bytes_max(record->size, record->asked), 0, (int64_t)record->result};
 	struct st_ev_pinned_alloc pinned = {record->r, record->addr, record->size, 0, 0, 0, record->stack};
 
 	if (record->result) {

@@ -92,10 +92,11 @@ void replay_host_map(struct replay *replay, const struct st_ev_map *record)
 			replay_note(replay, -ENOMEM);
 			return;
 		}
-		replay->mappings[slot] = (struct mapping){.weight = weight, .flags = (uint32_t)record->flags,
-							  .stack = (uint32_t)record->stack,
-							  .serial = replay->mapping_serial++,
-							  .anon_final = UINT64_MAX};
+		replay->mappings[slot] = (struct mapping){.weight = weight,
+		                                          .flags = (uint32_t)record->flags,
+		                                          .stack = (uint32_t)record->stack,
+		                                          .serial = replay->mapping_serial++,
+		                                          .anon_final = UINT64_MAX};
 		span.a = map_word(slot + 1, (uint32_t)record->prot);
 		span.b = record->offset - record->addr;
 	}
@@ -167,7 +168,8 @@ void replay_host_protect(struct replay *replay, const struct st_ev_protect *reco
 		livemap_each(&replay->maps, protect.next, hi, protect_find, &protect);
 		if (!protect.found)
 			return;
-		replay_note(replay, livemap_cut(&replay->maps, protect.piece.lo, protect.piece.hi, NULL, NULL));
+		replay_note(replay,
+		            livemap_cut(&replay->maps, protect.piece.lo, protect.piece.hi, NULL, NULL));
 		protect.piece.a = (protect.piece.a & ~UINT64_C(0xff)) | (protect.prot & 7);
 		replay_note(replay, livemap_insert(&replay->maps, &protect.piece));
 	}
@@ -183,16 +185,19 @@ static void pinned_gone(void *context, const struct span *piece)
 	replay_gone(context, REGION_PINNED, piece);
 }
 
-/* A block where another one still seems to live: that one's release was lost. */
-static void block_put(struct replay *replay, struct livemap *map, const struct span *span, livemap_visit *gone)
+int replay_block_put(struct replay *replay, struct livemap *map, const struct span *span, livemap_visit *gone)
 {
 	int error = livemap_insert_alone(map, span);
+	struct span old;
 
-	if (error == -EEXIST) {
-		replay_note(replay, livemap_cut(map, span->lo, span->hi, gone, replay));
+	while (error == -EEXIST && livemap_next(map, span->lo, &old) && old.lo < span->hi) {
+		livemap_remove(map, old.lo, &old);
+		if (gone)
+			gone(replay, &old);
 		error = livemap_insert_alone(map, span);
 	}
 	replay_note(replay, error);
+	return error;
 }
 
 void replay_host_alloc(struct replay *replay, const struct st_ev_alloc *record)
@@ -200,7 +205,7 @@ void replay_host_alloc(struct replay *replay, const struct st_ev_alloc *record)
 	struct span span = {record->addr, record->addr + record->size, record->stack, 0};
 
 	if (extent_is_sane(record->addr, record->size))
-		block_put(replay, &replay->host, &span, host_gone);
+		replay_block_put(replay, &replay->host, &span, host_gone);
 }
 
 void replay_host_free(struct replay *replay, uint64_t addr)
@@ -216,7 +221,7 @@ void replay_pinned_alloc(struct replay *replay, const struct st_ev_pinned_alloc 
 {
 	struct span span = {record->addr, record->addr + record->size, record->stack, 0};
 	struct refusal refusal = {ST_KIND_pinned_alloc, (uint32_t)record->stack, record->size, 0,
-				  (int64_t)record->result};
+	                          (int64_t)record->result};
 
 	if (record->result) {
 		replay_refused(replay, &record->r, &refusal);
@@ -224,7 +229,7 @@ void replay_pinned_alloc(struct replay *replay, const struct st_ev_pinned_alloc 
 	}
 	if (!extent_is_sane(record->addr, record->size))
 		return;
-	block_put(replay, &replay->pinned, &span, pinned_gone);
+	replay_block_put(replay, &replay->pinned, &span, pinned_gone);
 	replay_granted(replay, &record->r, record->size);
 }
 
@@ -242,10 +247,10 @@ void replay_host_register(struct replay *replay, const struct st_ev_register *re
 {
 	struct span span = {record->addr, record->addr + record->size, record->stack, 0};
 	struct refusal refusal = {ST_KIND_register, (uint32_t)record->stack, record->size, 0,
-				  (int64_t)record->result};
+	                          (int64_t)record->result};
 
 	if (record->result)
 		replay_refused(replay, &record->r, &refusal);
 	else if (extent_is_sane(record->addr, record->size))
-		block_put(replay, &replay->registered, &span, NULL);
+		replay_block_put(replay, &replay->registered, &span, NULL);
 }

@@ -35,11 +35,18 @@ static inline void replay_granted(struct replay *replay, const struct st_record 
 }
 
 static inline void replay_refused(struct replay *replay, const struct st_record *record,
-				  const struct refusal *refusal)
+                                  const struct refusal *refusal)
 {
 	if (replay->watch.refused)
 		replay->watch.refused(replay->watch.context, record, refusal);
 }
+
+/*
+ * Puts a block into a map of blocks. Where others still seem to live their releases were lost: they are gone, each
+ * as a whole, and `gone` hears of it (NULL: nobody).
+ */
+int replay_block_put(struct replay *replay, struct livemap *map, const struct span *span,
+                     livemap_visit *gone);
 
 /* Host side (replay_host.c). */
 void replay_host_map(struct replay *replay, const struct st_ev_map *record);

@@ -37,7 +37,8 @@ static struct batch *batch_open(struct replay *replay, const struct st_record *r
 	batch_settle(replay, batch);
 	if (!++replay->batch_serial)
 		replay->batch_serial = 1;
-	*batch = (struct batch){.serial = replay->batch_serial, .thread = record->thread, .time = record->time};
+	*batch = (struct batch){
+		.serial = replay->batch_serial, .thread = record->thread, .time = record->time};
 	return batch;
 }
 
@@ -122,7 +123,7 @@ static void vmm_refused(struct replay *replay, const struct st_ev_handle_create 
 {
 	const struct batch *batch = NULL;
 	struct refusal refusal = {ST_KIND_handle_create, (uint32_t)record->stack, record->size, 0,
-				  (int64_t)record->result};
+	                          (int64_t)record->result};
 
 	for (int i = 0; i < REPLAY_BATCHES; i++)
 		if (replay->batches[i].serial && replay->batches[i].thread == record->r.thread)
@@ -138,8 +139,10 @@ static void handle_add(struct replay *replay, const struct st_ev_handle_create *
 	struct handle *handle = &replay->handles[slot];
 	struct batch *batch;
 
-	*handle = (struct handle){.size = record->size, .refs = 1, .stack = (uint32_t)record->stack,
-				  .host = record->location == ST_LOCATION_HOST};
+	*handle = (struct handle){.size = record->size,
+	                          .refs = 1,
+	                          .stack = (uint32_t)record->stack,
+	                          .host = record->location == ST_LOCATION_HOST};
 	if (handle->host) {
 		replay->host_handles += handle->size;
 		return;
@@ -233,7 +236,8 @@ void replay_vmm_map(struct replay *replay, const struct st_ev_handle_map *record
 	struct span span = {record->addr, record->addr + record->size, 0, record->offset - record->addr};
 	struct batch *batch;
 
-	if (!handle || !record->size || record->size >= UINT64_C(1) << 60 || record->addr > UINT64_MAX - record->size)
+	if (!handle || !record->size || record->size >= UINT64_C(1) << 60 ||
+	    record->addr > UINT64_MAX - record->size)
 		return;
 	replay_vmm_unmap(replay, record->addr, record->size);
 	span.a = (uint64_t)(handle - replay->handles);

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "commands.h"
+#include "report_progress.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +52,11 @@ static int report_model(const char *path, const struct options *options, struct 
 	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN};
 	struct report r = {.path = path, .options = options};
 	struct model *model;
-	int error = model_build(reader, &how, &model);
+	int error;
+
+	progress_begin(reader);
+	error = model_build(reader, &how, &model);
+	progress_end();
 
 	if (error)
 		return report_error(path, error);

@@ -58,6 +58,11 @@ static void emit_failure(struct emitter *e, const struct report *r, const struct
 	         emit_time("retry_time", f->retry_time ? report_since(r, f->retry_time) : ST_UNKNOWN),
 	         emit_bytes("freed_between", f->freed_between));
 	emit_pool_then(e, f);
+	if (shown && f->attempted)
+		emit_text(e, "  {attempted} of handles had been got for it and were given back",
+		          emit_bytes("attempted", f->attempted));
+	if (shown && f->repeats)
+		emit_text(e, "  and {repeats} times more from there", emit_count("repeats", f->repeats));
 	if (shown || e->format == EMIT_JSON)
 		report_stack(e, r, "stack", "  called from ", f->at.stack);
 	emit_close(e);
@@ -88,25 +93,46 @@ static void emit_sorted(struct emitter *e, const struct report *r)
 	free(sorted);
 }
 
+/* Exit 137 proves a SIGKILL and no more, and silence proves no clean OOM. */
+static const char *nothing_sentence(const struct model *m)
+{
+	if (!m->exited)
+		return "No request was refused; the end of the program is not in the trace.";
+	if (m->exit_how == ST_EXIT_SIGNALED)
+		return "No request was refused; a signal ended the program, which alone does not say why.";
+	return "Nothing: no request was refused.";
+}
+
 static const char *more_sentence(const struct model *m)
 {
 	uint64_t more = m->failures_dropped + bytes_sub(m->failure_count, SHOWN);
 
 	if (!m->failure_count)
-		return "Nothing: no request was refused.";
+		return nothing_sentence(m);
 	return more ? "And {further_failures} more." : NULL;
+}
+
+/* Of the whole machine, so it need not have been this program. */
+static uint64_t oom_kills(const struct model *m)
+{
+	if (!m->samples || m->first.oom_kills == ST_UNKNOWN || m->last.oom_kills == ST_UNKNOWN)
+		return ST_UNKNOWN;
+	return bytes_sub(m->last.oom_kills, m->first.oom_kills);
 }
 
 void report_failures(struct emitter *e, const struct report *r)
 {
 	const struct model *m = r->model;
+	uint64_t kills = oom_kills(m),
+		 hidden = e->format == EMIT_TEXT ? bytes_sub(m->failure_count, SHOWN) : 0;
 
 	emit_list(e, "failures", "What failed?");
 	emit_sorted(e, r);
 	emit_close(e);
-	emit_say(e, more_sentence(m),
-	         emit_count("further_failures",
-	                    m->failures_dropped +
-	                            (e->format == EMIT_TEXT ? bytes_sub(m->failure_count, SHOWN) : 0)),
-	         emit_count("oom_kills", m->samples ? m->last.oom_kills : ST_UNKNOWN));
+	emit_say(e, more_sentence(m), emit_count("further_failures", m->failures_dropped + hidden));
+	emit_say(e,
+	         kills && kills != ST_UNKNOWN
+	                 ? "The kernel's OOM killer struck on this machine: {oom_kills} times."
+	                 : NULL,
+	         emit_count("oom_kills", kills));
 }

@@ -4,13 +4,12 @@
 
 static const char *const answers[VERDICT_COUNT] = {
 	[VERDICT_FITS] = "Yes, it {verdict}: it needs {needed_peak}, the budget is {budget_now}.",
-	[VERDICT_AFTER_FLUSH] = "It {verdict}: it needs {needed_peak}; {budget_now} were free at the start, "
-				"{budget_after_flush} are once the page cache is flushed.",
-	[VERDICT_TIGHT] =
-		"Just so, {verdict}: it needs {needed_peak} of {budget_after_flush}; a margin of {band} "
-		"should stay.",
-	[VERDICT_CANNOT_TELL] = "Cannot tell. Missing: {missing_input}. It needs {needed_peak} as far as was "
-				"seen; the budget is {budget_after_flush}.",
+	[VERDICT_AFTER_FLUSH] = "It {verdict}: it needs {needed_peak}; {budget_now} were free at "
+				"the start, {budget_after_flush} are once the page cache is flushed.",
+	[VERDICT_TIGHT] = "Just so, {verdict}: it needs {needed_peak} of "
+			  "{budget_after_flush}; a margin of {band} should stay.",
+	[VERDICT_CANNOT_TELL] = "Cannot tell. Missing: {missing_input}. It needs {needed_peak} as "
+				"far as was seen; the budget is {budget_after_flush}.",
 	[VERDICT_DOES_NOT_FIT] =
 		"No, it {verdict}: it needs {needed_peak}, the budget is {budget_after_flush}.",
 };
@@ -31,27 +30,31 @@ static void say_verdict(struct emitter *e, const struct report *r)
 	         emit_bytes("headroom", b->flush == ST_UNKNOWN ? ST_UNKNOWN : room));
 }
 
+/* Where a measured budget comes from; NULL for another. */
+static const char *start_sentence(const struct report *r)
+{
+	uint64_t parked = r->model->first.percpu;
+
+	if (r->budget.source != BUDGET_MEASURED || r->budget.missing)
+		return NULL;
+	if (parked == ST_UNKNOWN || !parked)
+		return "At the start, of {mem_total}: free {mem_free}, available "
+		       "{mem_available}; {reserve} are kept back.";
+	return "At the start, of {mem_total}: free {mem_free} and {percpu_free} "
+	       "in per-CPU lists, available {mem_available}; {reserve} are kept back.";
+}
+
 static void say_budget(struct emitter *e, const struct report *r)
 {
 	const struct pool_state *p = &r->model->first;
 	bool sampled = r->model->samples;
-	struct emit_field free = emit_bytes("mem_free", sampled ? p->free : ST_UNKNOWN);
-	struct emit_field parked = emit_bytes("percpu_free", sampled ? p->percpu : ST_UNKNOWN);
-	struct emit_field available = emit_bytes("mem_available", sampled ? p->available : ST_UNKNOWN);
-	struct emit_field total = emit_bytes("mem_total", sampled ? p->total : ST_UNKNOWN);
-	struct emit_field reserve = emit_bytes("reserve", r->budget.reserve);
 
 	emit_open(e, "start", NULL);
-	if (r->budget.source == BUDGET_MEASURED && !r->budget.missing)
-		emit_say(
-			e,
-			"At the start, of {mem_total}: free {mem_free} (and {percpu_free} in per-CPU lists), "
-			"available {mem_available}; {reserve} kept back.",
-			total, free, parked, available, reserve,
-			emit_bytes("watermark", r->budget.watermark));
-	else
-		emit_only(e, total, free, parked, available, reserve,
-		          emit_bytes("watermark", r->budget.watermark));
+	emit_say(e, start_sentence(r), emit_bytes("mem_total", sampled ? p->total : ST_UNKNOWN),
+	         emit_bytes("mem_free", sampled ? p->free : ST_UNKNOWN),
+	         emit_bytes("percpu_free", sampled ? p->percpu : ST_UNKNOWN),
+	         emit_bytes("mem_available", sampled ? p->available : ST_UNKNOWN),
+	         emit_bytes("reserve", r->budget.reserve), emit_bytes("watermark", r->budget.watermark));
 	emit_close(e);
 }
 
@@ -67,16 +70,14 @@ static void say_death(struct emitter *e, const struct report *r)
 
 	if (n->died_in == PHASE_LOAD)
 		emit_say(e,
-		         "It ended in the load, with {loaded} of {would_load} loaded; observed "
-		         "{observed_peak}, "
-		         "the rest of the load is in the need.",
+		         "It ended in the load, with {loaded} of {would_load} loaded; "
+		         "observed {observed_peak}, the rest of the load is in the need.",
 		         report_range("loaded", load->loaded), report_range("would_load", load->would_load),
 		         observed, phase, request, modelled);
 	else if (n->died_in != PHASE_COUNT && n->request)
 		emit_say(e,
-		         "It ended in the phase `{died_in}`; observed {observed_peak}, and {request} more "
-		         "were asked "
-		         "for.",
+		         "It ended in the phase `{died_in}`; observed {observed_peak}, and "
+		         "{request} more were asked for.",
 		         observed, phase, request, modelled);
 	else if (n->died_in != PHASE_COUNT)
 		emit_say(e, "It ended in the phase `{died_in}`, before its time; observed {observed_peak}.",
@@ -95,8 +96,8 @@ static void say_limit(struct emitter *e, const struct report *r)
 		emit_only(e, emit_bytes("cgroup_limit", limit));
 	else
 		emit_say(e,
-		         "A cgroup limit of {cgroup_limit} binds host memory only; device memory is not in "
-		         "it.",
+		         "A cgroup limit of {cgroup_limit} binds host memory only; device "
+		         "memory is not in it.",
 		         emit_bytes("cgroup_limit", limit));
 	if (!r->model->host_seen)
 		emit_line(e, "Host memory of the program was not sampled: it is not in the need.");

@@ -12,37 +12,51 @@ typedef void rung_details(struct emitter *e, const struct report *r);
 static void detail_flush(struct emitter *e, const struct report *r)
 {
 	(void)r;
-	emit_line(
-		e,
-		"As root, between runs: sync; echo 3 > /proc/sys/vm/drop_caches. Without root: posix_fadvise "
-		"DONTNEED on the weight files. Also stop idle servers that hold the pool.");
+	emit_line(e, "As root, between runs: sync; echo 3 > /proc/sys/vm/drop_caches. "
+	             "Without root: posix_fadvise DONTNEED on the weight files. Also "
+	             "stop idle servers that hold the pool.");
 }
 
-/* Where most of it came from: the mapping, the file, the call. */
-static void detail_load(struct emitter *e, const struct report *r)
+static const struct file_mapping *worst_mapping(const struct weight_file *file)
 {
-	const struct weight_file *file = report_culprit(r);
 	const struct file_mapping *worst = NULL;
 
-	if (!file)
-		return;
 	for (size_t i = 0; i < file->mapping_count; i++)
 		if (!worst || file->mappings[i].copied > worst->copied)
 			worst = &file->mappings[i];
-	emit_say(e,
-	         worst ? "The {mapping} of {file} left {anon_copies} of anonymous copies and {staging} of "
-	                 "staging."
-	               : "Reading {file} left {anon_copies} of anonymous copies and {staging} of staging.",
-	         emit_path("file", file->path), emit_word("mapping", worst ? report_mapping(worst) : NULL),
+	return worst;
+}
+
+/* Where most of it came from: the mapping, the file, the call. */
+static void say_source(struct emitter *e, const struct report *r, const struct weight_file *file)
+{
+	const struct file_mapping *worst = worst_mapping(file);
+	const char *sentence = "{file} left {anon_copies} of anonymous copies and {staging} of staging.";
+
+	if (worst && file->anon_peak >= file->at_peak.staging)
+		sentence = "The {mapping} of {file} left {anon_copies} of anonymous copies.";
+	else if (!file->anon_peak)
+		sentence = "{file} went through {staging} of staging.";
+	emit_say(e, sentence, emit_path("file", file->path),
+	         emit_word("mapping", worst ? report_mapping(worst) : NULL),
 	         emit_bytes("anon_copies", file->anon_peak), emit_bytes("staging", file->at_peak.staging),
 	         emit_bytes("spare", r->model->load.spare));
-	report_stack(e, r, "stack", "mapped by ", worst ? worst->stack : file->open_stack);
+	report_stack(e, r, "stack", worst ? "mapped by " : "opened by ",
+	             worst ? worst->stack : file->open_stack);
 	if (worst && worst->copied && worst->flags & MAP_PRIVATE && worst->prot & PROT_WRITE)
-		emit_line(e, "Copies straight out of a private writable mapping break copy-on-write, page by "
-		             "page.");
-	emit_line(e, "Map read-only, stage through pinned memory (safetensors 0.8 or newer does), use the "
-	             "pread back "
-	             "end, drop each shard after its copy, or use fewer loader threads.");
+		emit_line(e, "Copies straight out of a private writable mapping break "
+		             "copy-on-write, page by page.");
+}
+
+static void detail_load(struct emitter *e, const struct report *r)
+{
+	const struct weight_file *file = report_culprit(r);
+
+	if (file)
+		say_source(e, r, file);
+	emit_line(e, "Map read-only, stage through pinned memory (safetensors 0.8 or "
+	             "newer does), use the pread back end, drop each shard after its "
+	             "copy, or use fewer loader threads.");
 }
 
 static void detail_pack(struct emitter *e, const struct report *r)
@@ -55,8 +69,11 @@ static void detail_pack(struct emitter *e, const struct report *r)
 	if (plan->batch != ST_UNKNOWN)
 		emit_say(e, "Batch {old_batch} -> {new_batch}.", emit_count("old_batch", r->options->batch),
 		         emit_count("new_batch", plan->batch));
-	emit_say(e, "f is at most {f_high}, activations {act}.", emit_ratio("f_high", plan->factor_hi),
-	         report_range("act", plan->activations));
+	emit_say(e,
+	         plan->factor_lo >= plan->factor_hi
+	                 ? "Activations of {act} may keep a share of {f_high} (f)."
+	                 : "Activations of {act} may keep a share of at most {f_high} (f).",
+	         emit_ratio("f_high", plan->factor_hi), report_range("act", plan->activations));
 	if (plan->upper_bound)
 		emit_line(e, "It died in the step: f is an upper bound, more may have been wanted.");
 }
@@ -79,8 +96,8 @@ static void detail_sparks(struct emitter *e, const struct report *r)
 
 	if (plan->sparks)
 		emit_say(e,
-		         "{sparks} Sparks with FSDP, which shards {shared}; or a model of {share} of this "
-		         "one's size.",
+		         "{sparks} Sparks with FSDP, which shards {shared}; or a model of "
+		         "{share} of this one's size.",
 		         emit_count("sparks", plan->sparks), report_range("shared", plan->shared),
 		         emit_share("share", plan->model_share));
 }
@@ -90,9 +107,11 @@ static rung_details *const details[RUNG_COUNT] = {
 };
 
 static const struct emit_column columns[] = {
-	{"", false},     {NULL, false},    {NULL, false},
-	{"rung", false}, {"relief", true}, {"needs then", true},
-	{NULL, false},   {NULL, false},    {"verdict then, and why", false},
+	{"", false},          {"", false},
+	{NULL, false},        {NULL, false},
+	{"rung", false},      {"relief", true},
+	{"needs then", true}, {NULL, false},
+	{NULL, false},        {"verdict then, and why", false},
 };
 
 static bool is_next(const struct report *r, enum rung rung)
@@ -101,26 +120,25 @@ static bool is_next(const struct report *r, enum rung rung)
 }
 
 /* The last column: verdict, what is missing, why; long only where somebody has to know more. */
-static char *verdict_cell(const struct report *r, const struct rung_result *rung)
+static char *verdict_cell(const struct rung_result *rung)
 {
 	char *text = NULL;
-	const char *verdict = verdict_names[rung->judgement.verdict];
 	int length;
 
 	if (rung->tried)
 		length = asprintf(&text, "tried already");
 	else if (rung->state == RUNG_NOT)
 		length = asprintf(&text, "no: %s", rung->reason);
-	else if (rung->missing)
-		length = asprintf(&text, "%s; missing: %s", verdict, rung->missing);
+	else if (rung->state == RUNG_UNKNOWN)
+		length = asprintf(&text, "cannot tell; missing: %s", rung->missing);
 	else
-		length = asprintf(&text, "%s%s", verdict, is_next(r, rung->rung) ? "  <- next" : "");
+		length = asprintf(&text, "%s", verdict_names[rung->judgement.verdict]);
 	return length < 0 ? NULL : text;
 }
 
 static void emit_rung(struct emitter *e, const struct report *r, const struct rung_result *rung)
 {
-	char *text = verdict_cell(r, rung);
+	char *text = verdict_cell(rung);
 	struct emit_field relief = report_range("relief", rung->relief);
 	struct emit_field needed = report_range("needed_peak", rung->needed);
 
@@ -134,6 +152,7 @@ static void emit_rung(struct emitter *e, const struct report *r, const struct ru
 		relief = emit_word(NULL, "-");
 	emit_row(e, true,
 	         (struct emit_field[]){
+			 emit_word(NULL, is_next(r, rung->rung) ? ">" : NULL),
 			 emit_word("rung", rung_names[rung->rung]),
 			 emit_word("state", rung_state_names[rung->state]),
 			 emit_flag("tried", rung->tried),
@@ -154,8 +173,8 @@ static void say_next(struct emitter *e, const struct report *r)
 	static const char *const words[] = {[NEXT_NONE] = "none", [NEXT_OUTSIDE] = "outside the ladder"};
 	static const char *const sentences[] = {
 		[NEXT_RUNG] = "Next: {next}, {title}: {next_reason}.",
-		[NEXT_NONE] = "Next: {next}. {next_reason}.",
-		[NEXT_OUTSIDE] = "Next: {next}. {next_reason}.",
+		[NEXT_NONE] = "Next: {next}; {next_reason}.",
+		[NEXT_OUTSIDE] = "Next: {next}; {next_reason}.",
 	};
 
 	emit_say(e, sentences[l->next_kind],
@@ -163,6 +182,8 @@ static void say_next(struct emitter *e, const struct report *r)
 	         emit_word("title", rung ? rung_titles[l->next] : NULL),
 	         emit_word("next_reason", l->next_reason),
 	         emit_word("missing_input", rung ? rung->missing : NULL));
+	if (rung && rung->missing)
+		emit_text(e, "Missing for that: {missing}.", emit_word("missing", rung->missing));
 }
 
 static void emit_pack(struct emitter *e, const struct report *r)

@@ -10,18 +10,14 @@
 static void emit_place(struct emitter *e, const struct report *r, const struct moment *at, bool shown)
 {
 	const char *thread = at->thread && r->model->names ? names_thread(r->model->names, at->thread) : NULL;
-	struct emit_field file = emit_path("file", report_file(r, at->file));
-	struct emit_field tensor = emit_word("tensor", report_tensor(r, at->tensor));
+	const char *file = report_file(r, at->file), *tensor = report_tensor(r, at->tensor);
+	const char *sentence = NULL;
 
+	/* After the load the last file touched has nothing to do with the peak. */
+	if (shown && file && at->phase == PHASE_LOAD)
+		sentence = tensor ? "  at tensor {tensor} of {file}" : "  at {file}";
 	emit_only(e, emit_count("thread", at->thread), emit_word("thread_name", thread));
-	if (!shown)
-		emit_only(e, tensor, file);
-	else if (tensor.text)
-		emit_say(e, "  at tensor {tensor} of {file}", tensor, file);
-	else if (file.text)
-		emit_say(e, "  at {file}", tensor, file);
-	else
-		emit_only(e, tensor, file);
+	emit_say(e, sentence, emit_word("tensor", tensor), emit_path("file", file));
 	if (shown || e->format == EMIT_JSON)
 		report_stack(e, r, "stack", "  called from ", at->stack);
 }
@@ -51,18 +47,30 @@ static struct emit_field steady_ratio(const struct report *r)
 	return emit_ratio("load_peak_to_steady", range_is_exact(load->modelled) ? ratio : NAN);
 }
 
+/* A factor is an interval when it would be read as one. */
+static const char *factor_sentence(const struct load *load, bool settled)
+{
+	static const char *const sentences[2][2] = {
+		{"Load: {weights} of weights, peak {load_modelled}: load factor {load_factor_low} to "
+	         "{load_factor_high}; it never settled.",
+	         "Load: {weights} of weights, peak {load_modelled}: load factor {load_factor_low} to "
+	         "{load_factor_high}; steady {steady}, peak / steady {load_peak_to_steady}."},
+		{"Load: {weights} of weights, peak {load_modelled}: load factor {load_factor_high}; it never "
+	         "settled.",
+	         "Load: {weights} of weights, peak {load_modelled}: load factor {load_factor_high}; "
+	         "steady {steady}, peak / steady {load_peak_to_steady}."},
+	};
+
+	return sentences[load->factor_hi - load->factor_lo < 0.005][settled];
+}
+
 static void say_factor(struct emitter *e, const struct report *r)
 {
 	const struct load *load = &r->model->load;
 	const struct moment *settled = &r->model->moments[MOMENT_SETTLED];
-	bool exact = load->factor_hi - load->factor_lo < 0.005;
 
-	emit_say(e,
-	         exact ? "Load: {weights} of weights, peak {load_modelled}: load factor {load_factor_high}; "
-	                 "{steady} stay after it."
-	               : "Load: {weights} of weights, peak {load_modelled}: load factor {load_factor_low} to "
-	                 "{load_factor_high}; {steady} stay after it.",
-	         emit_bytes("weights", load->weights), report_range("load_modelled", load->modelled),
+	emit_say(e, factor_sentence(load, settled->valid), emit_bytes("weights", load->weights),
+	         report_range("load_modelled", load->modelled),
 	         emit_ratio("load_factor", load->factor_lo >= load->factor_hi ? load->factor_hi : NAN),
 	         emit_ratio("load_factor_low", load->factor_lo),
 	         emit_ratio("load_factor_high", load->factor_hi),
@@ -74,12 +82,13 @@ static void say_factor(struct emitter *e, const struct report *r)
 static void say_double(struct emitter *e, const struct report *r)
 {
 	const struct load *load = &r->model->load;
+	const char *sentence = "Twice in the pool: {anonymous_double} that nothing reclaims "
+			       "({anonymous_share} of the weights), {reclaimable_double} of page "
+			       "cache ({reclaimable_share}).";
 
-	emit_say(e,
-	         "Twice in the pool: {anonymous_double} that nothing reclaims ({anonymous_share} "
-	         "of the "
-	         "weights), {reclaimable_double} of page cache ({reclaimable_share}).",
-	         report_range("anonymous_double", load->duplicated),
+	if (!load->duplicated.hi && !load->reclaimable.hi)
+		sentence = "No byte of the weights was in the pool twice.";
+	emit_say(e, sentence, report_range("anonymous_double", load->duplicated),
 	         emit_share("anonymous_share", report_share(load->duplicated.hi, load->weights)),
 	         report_range("reclaimable_double", load->reclaimable),
 	         emit_share("reclaimable_share", report_share(load->reclaimable.hi, load->weights)),

@@ -16,17 +16,16 @@ static const struct layer_row {
 #define AT(member) offsetof(struct layers, member)
 	{"device", "device memory of this process", "no", LAYER_BYTES, AT(device), true},
 	{"pinned", "pinned host memory", "no", LAYER_BYTES, AT(pinned), false},
-	{"anon", "anonymous copies of weight pages", "no (swap at best)", LAYER_RANGE, AT(anon), true},
-	{"host", "other host memory of it, since the start", "no", LAYER_CHANGE, AT(host), true},
+	{"anon", "anonymous copies of weight pages", "no, swap at best", LAYER_RANGE, AT(anon), true},
+	{"host", "other host memory of it (change)", "no", LAYER_CHANGE, AT(host), true},
 	{"staging", "  of it buffers that held weights", "no", LAYER_BYTES, AT(staging), false},
-	{"others", "other processes, since the start", "not ours", LAYER_CHANGE, AT(others), true},
+	{"others", "other processes (change)", "not ours", LAYER_CHANGE, AT(others), true},
 	{"weight_cache", "page cache of the weight files", "yes, unless dirty or in use", LAYER_RANGE,
          AT(weight_cache), true},
 	{"stale_cache", "other page cache", "yes, by a flush", LAYER_RANGE, AT(stale_cache), true},
 	{"free", "free, per-CPU lists included", "-", LAYER_RANGE, AT(free), true},
 	{"own", "sparktrace itself", "no", LAYER_RANGE, AT(own), false},
-	{"kernel", "kernel, driver and the rest, since the start", "not known", LAYER_CHANGE, AT(kernel),
-         true},
+	{"kernel", "kernel, driver and the rest (change)", "not known", LAYER_CHANGE, AT(kernel), true},
 #undef AT
 };
 
@@ -38,18 +37,11 @@ static const struct emit_column columns[] = {
 static struct change layer_value(const struct layers *layers, const struct layer_row *row)
 {
 	const void *at = (const char *)layers + row->offset;
-	struct range range = RANGE_UNKNOWN;
+	struct range range;
 
-	switch (row->form) {
-	case LAYER_CHANGE:
+	if (row->form == LAYER_CHANGE)
 		return *(const struct change *)at;
-	case LAYER_BYTES:
-		range = range_of(*(const uint64_t *)at);
-		break;
-	case LAYER_RANGE:
-		range = *(const struct range *)at;
-		break;
-	}
+	range = row->form == LAYER_BYTES ? range_of(*(const uint64_t *)at) : *(const struct range *)at;
 	if (range.hi > INT64_MAX)
 		return CHANGE_UNKNOWN;
 	return (struct change){(int64_t)range.lo, (int64_t)range.hi};

@@ -16,11 +16,15 @@ static const char *const ring_words[] = {
 static void say_size(struct emitter *e, const struct report *r)
 {
 	const struct reader_summary *s = r->summary;
+	const char *sentence = "{path}: {size}; records: {records}, blocks: {blocks}.";
 
-	emit_say(e, "{path}: {size}, {records} records in {blocks} blocks; sparktrace itself took {own}.",
-	         emit_path("path", r->path), emit_bytes("size", s->bytes), emit_count("records", s->records),
-	         emit_count("blocks", s->blocks), emit_bytes("own", r->model->own),
-	         emit_flag("whole", s->has_trailer), emit_count("repeated", s->repeated));
+	if (r->model->own != ST_UNKNOWN)
+		sentence =
+			"{path}: {size}; records: {records}, blocks: {blocks}; sparktrace itself took {own}.";
+	emit_say(e, sentence, emit_path("path", r->path), emit_bytes("size", s->bytes),
+	         emit_count("records", s->records), emit_count("blocks", s->blocks),
+	         emit_bytes("own", r->model->own), emit_flag("whole", s->has_trailer),
+	         emit_count("repeated", s->repeated));
 }
 
 /* What a power cycle would have left: everything up to the last sync that was completed. */
@@ -35,13 +39,13 @@ static void say_cut(struct emitter *e, const struct report *r)
 		emit_only(e, synced, last);
 	else if (s->alive)
 		emit_say(e,
-		         "The program still runs; last event at {last_event}, last completed sync at "
-		         "{last_sync}.",
+		         "The program still runs; last event at {last_event}, last "
+		         "completed sync at {last_sync}.",
 		         last, synced);
 	else
 		emit_say(e,
-		         "The trace has no end: last event at {last_event}, last completed sync at "
-		         "{last_sync}.",
+		         "The trace has no end: last event at {last_event}, last completed "
+		         "sync at {last_sync}.",
 		         last, synced);
 }
 

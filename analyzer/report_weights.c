@@ -147,6 +147,20 @@ static void say_unknown_cache(struct emitter *e, const struct report *r)
 		         emit_path("path", file->path), emit_count("others", count - 1));
 }
 
+/* Where D is an interval, why. */
+static void say_inexact(struct emitter *e, const struct report *r)
+{
+	size_t inexact = 0;
+
+	for (size_t i = 0; i < r->model->file_count; i++)
+		inexact += !r->model->files[i].exact;
+	if (inexact)
+		emit_say(e,
+		         "In {inexact} files the device bytes are an interval: not every "
+		         "copy could be followed.",
+		         emit_count("inexact", inexact));
+}
+
 static void emit_text_table(struct emitter *e, const struct report *r)
 {
 	size_t count = r->model->file_count;
@@ -163,6 +177,7 @@ static void emit_text_table(struct emitter *e, const struct report *r)
 	emit_table_end(e);
 	if (count > SHOWN)
 		emit_say(e, "and {more} more files", emit_count("more", count - SHOWN));
+	say_inexact(e, r);
 	say_unknown_cache(e, r);
 	free(sorted);
 }

@@ -4,7 +4,7 @@
 
 /* After that much work a program has survived a refusal, whatever it died of later. */
 #define SURVIVED_GRANTS 16
-#define SURVIVED_NS	UINT64_C(10000000000)
+#define SURVIVED_NS     UINT64_C(10000000000)
 
 void requests_init(struct requests *requests)
 {
@@ -22,7 +22,7 @@ static void smallest_update(struct requests *requests)
 	for (size_t i = 0; i < requests->count; i++) {
 		const struct failure *failure = &requests->kept[i].failure;
 		uint64_t *smallest = kind_is_device(failure->kind) ? &requests->smallest_device
-								   : &requests->smallest_pinned;
+		                                                   : &requests->smallest_pinned;
 
 		if (requests->kept[i].open && failure->kind != ST_KIND_register)
 			*smallest = bytes_min(*smallest, failure->asked);
@@ -35,8 +35,8 @@ static struct request *request_repeated(struct requests *requests, const struct 
 	for (size_t i = requests->count; i-- > 0;) {
 		struct request *request = &requests->kept[i];
 
-		if (!request->open || request->failure.kind != refusal->kind || request->stack != refusal->stack ||
-		    request->failure.result != refusal->result)
+		if (!request->open || request->failure.kind != refusal->kind ||
+		    request->stack != refusal->stack || request->failure.result != refusal->result)
 			continue;
 		if (request->failure.asked == refusal->asked || refusal->kind == ST_KIND_handle_create)
 			return request;
@@ -45,7 +45,7 @@ static struct request *request_repeated(struct requests *requests, const struct 
 }
 
 void requests_refuse(struct requests *requests, const struct st_record *record, const struct refusal *refusal,
-		     uint64_t index, uint64_t freed)
+                     uint64_t index, uint64_t freed)
 {
 	struct request *request = request_repeated(requests, refusal);
 
@@ -62,11 +62,17 @@ void requests_refuse(struct requests *requests, const struct st_record *record, 
 		return;
 	}
 	request = &requests->kept[requests->count++];
-	*request = (struct request){.index = index, .stack = refusal->stack, .open = true, .freed = freed,
-				    .grants = requests->grants};
-	request->failure = (struct failure){.time = record->time, .kind = refusal->kind, .asked = refusal->asked,
-					    .at_least = refusal->kind == ST_KIND_handle_create,
-					    .attempted = refusal->attempted, .result = refusal->result};
+	*request = (struct request){.index = index,
+	                            .stack = refusal->stack,
+	                            .open = true,
+	                            .freed = freed,
+	                            .grants = requests->grants};
+	request->failure = (struct failure){.time = record->time,
+	                                    .kind = refusal->kind,
+	                                    .asked = refusal->asked,
+	                                    .at_least = refusal->kind == ST_KIND_handle_create,
+	                                    .attempted = refusal->attempted,
+	                                    .result = refusal->result};
 	smallest_update(requests);
 }
 
@@ -97,7 +103,7 @@ void requests_finish(struct requests *requests, bool badly)
 	for (size_t i = 0; i < requests->count; i++) {
 		struct request *request = &requests->kept[i];
 		bool worked_on = requests->grants - request->grants >= SURVIVED_GRANTS &&
-				 requests->last_time - request->failure.time >= SURVIVED_NS;
+		                 requests->last_time - request->failure.time >= SURVIVED_NS;
 
 		if (request->open)
 			request->failure.outcome = badly && !worked_on ? FAILURE_FATAL : FAILURE_SURVIVED;

@@ -92,12 +92,13 @@ static void request_granted(void *context, const struct st_record *record, uint6
 		residency->watch.granted(residency->watch.context, record, bytes);
 }
 
-void residency_init(struct residency *residency, const struct catalog *catalog, const struct replay_watch *watch)
+void residency_init(struct residency *residency, const struct catalog *catalog,
+                    const struct replay_watch *watch)
 {
 	struct replay_watch own = {residency, memory_gone, memory_held, request_refused, request_granted};
 
-	*residency = (struct residency){.catalog = catalog, .exact = true, .last_file = CATALOG_NONE,
-					.last_tensor = CATALOG_NONE};
+	*residency = (struct residency){
+		.catalog = catalog, .exact = true, .last_file = CATALOG_NONE, .last_tensor = CATALOG_NONE};
 	if (watch)
 		residency->watch = *watch;
 	replay_init(&residency->replay, catalog, &own);
@@ -126,8 +127,9 @@ void residency_release(struct residency *residency)
 /* The group of a new mapping: equal protection, flags and stack. */
 static uint32_t group_of(struct residency *residency, struct weight *weight, const struct st_ev_map *record)
 {
-	struct map_group group = {.prot = (uint32_t)record->prot, .flags = (uint32_t)record->flags,
-				  .stack = (uint32_t)record->stack};
+	struct map_group group = {.prot = (uint32_t)record->prot,
+	                          .flags = (uint32_t)record->flags,
+	                          .stack = (uint32_t)record->stack};
 	struct map_group *groups;
 
 	for (uint32_t i = 0; i < weight->group_count; i++)
@@ -237,7 +239,8 @@ static void read_record(struct residency *residency, const struct st_ev_read *re
 
 static void advise_record(struct residency *residency, const struct st_ev_advise *record)
 {
-	if (record->advice == MADV_DONTNEED && residency->anon.count && record->addr <= UINT64_MAX - record->size)
+	if (record->advice == MADV_DONTNEED && residency->anon.count &&
+	    record->addr <= UINT64_MAX - record->size)
 		breaks_gone(residency, record->addr, record->addr + record->size);
 }
 

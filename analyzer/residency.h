@@ -20,19 +20,19 @@ enum point { POINT_LOAD_PEAK, POINT_SETTLED, POINT_DEMAND_PEAK, POINT_COUNT };
 /* What the last record meant for weights. */
 enum weight_sign {
 	SIGN_TOUCHED = 1, /* a weight file was mapped or read */
-	SIGN_BYTES = 2,	  /* weight bytes were read or copied to the device */
+	SIGN_BYTES = 2,   /* weight bytes were read or copied to the device */
 	SIGN_DEVICE = 4,  /* copied to the device */
 };
 
 struct amounts {
-	uint64_t device;	 /* distinct bytes in live device blocks, place known */
-	uint64_t vague;		 /* bytes of this file in live device blocks, place unknown */
-	uint64_t anon;		 /* anonymous copies, found by a scan or sure to be */
-	uint64_t anon_possible;	 /* more that a copy predicts */
-	uint64_t unknown;	 /* of all files: bytes in live device blocks that may be weights */
+	uint64_t device;        /* distinct bytes in live device blocks, place known */
+	uint64_t vague;         /* bytes of this file in live device blocks, place unknown */
+	uint64_t anon;          /* anonymous copies, found by a scan or sure to be */
+	uint64_t anon_possible; /* more that a copy predicts */
+	uint64_t unknown;       /* of all files: bytes in live device blocks that may be weights */
 	uint64_t staging;
-	uint64_t cached;	 /* page cache, of cells that are known */
-	uint64_t cache_unknown;	 /* bytes of cells that are not */
+	uint64_t cached;        /* page cache, of cells that are known */
+	uint64_t cache_unknown; /* bytes of cells that are not */
 	uint64_t reclaimable_lo, reclaimable_hi;
 };
 
@@ -57,11 +57,11 @@ struct size_class {
 
 struct weight {
 	struct kept kept;
-	struct livemap device;	/* file bytes; a: number of copies in live device blocks */
-	struct livemap loaded;	/* file bytes ever copied to the device */
-	struct livemap read;	/* file bytes ever read */
-	uint64_t loaded_vague;	/* bytes copied of which only the file is known */
-	uint64_t unknown;	/* bytes copied that may have been of this file */
+	struct livemap device; /* file bytes; a: number of copies in live device blocks */
+	struct livemap loaded; /* file bytes ever copied to the device */
+	struct livemap read;   /* file bytes ever read */
+	uint64_t loaded_vague; /* bytes copied of which only the file is known */
+	uint64_t unknown;      /* bytes copied that may have been of this file */
 	uint64_t read_bytes, copied_bytes, floating; /* floating: read to an unknown place */
 	uint64_t mapped, mapped_peak, anon_peak;
 	uint64_t first_touch, last_touch;
@@ -73,7 +73,7 @@ struct weight {
 	uint32_t class_count;
 	uint32_t open_stack, open_flags;
 	int cache_error;
-	bool counted;	 /* its cells are in the amounts */
+	bool counted;    /* its cells are in the amounts */
 	bool cache_seen; /* somebody looked for it in the page cache */
 	bool opened;
 };
@@ -98,42 +98,43 @@ struct residency {
 	struct replay replay;
 	const struct catalog *catalog;
 	struct replay_watch watch; /* the caller's; `gone` is not passed on */
-	struct weight *weights;	   /* one for each file of the catalog */
+	struct weight *weights;    /* one for each file of the catalog */
 	uint32_t weight_room;
-	struct kept *tensors;	   /* one for each tensor of the catalog; NULL before it is sorted */
+	struct kept *tensors; /* one for each tensor of the catalog; NULL before it is sorted */
 	struct kept total;
 	uint32_t epoch[POINT_COUNT];
 
 	struct livemap content; /* a: content_word(), b: file offset minus address, or size class */
-	struct livemap anon;	/* a: mapping slot and certainty, b: file offset minus address */
-	struct livemap staged;	/* a: file + 1 (0: unknown) and whether pinned */
+	struct livemap anon;    /* a: mapping slot and certainty, b: file offset minus address */
+	struct livemap staged;  /* a: file + 1 (0: unknown) and whether pinned */
 	struct pending *pending;
 	size_t pending_count;
 	struct anon_cap *caps; /* ascending serial */
 	size_t cap_count, cap_room;
-	bool caps_known;       /* they are those of an earlier pass over the same trace */
+	bool caps_known; /* they are those of an earlier pass over the same trace */
 
 	struct holding *holdings; /* device bytes by stack; open addressing */
 	size_t holding_count, holding_room;
 
 	/* Set by the caller. */
-	bool loading;	/* the record belongs to the load */
+	bool loading;   /* the record belongs to the load */
 	bool host_only; /* nothing of the weights ever goes to a device: buffers are no staging */
 	bool projected; /* the pool was not shared; ask what would be if it were */
 
 	enum st_pool_class pool;
-	uint64_t staging_pinned; /* part of total.staging */
+	uint64_t staging_pinned;                /* part of total.staging */
 	uint64_t anon_made, anon_possible_made; /* ever; mappings gone included */
-	uint64_t floating;     /* bytes read to unknown places */
+	uint64_t floating;                      /* bytes read to unknown places */
 	uint32_t mapped_files;
 	uint64_t from[COPY_SOURCE_COUNT]; /* bytes copied to the device during the load, by source */
-	bool exact;	       /* no copy of the load was vague or unknown */
-	unsigned signs;	       /* enum weight_sign of the last record */
-	uint32_t last_file, last_tensor; /* concerned last, CATALOG_NONE */
+	bool exact;                       /* no copy of the load was vague or unknown */
+	unsigned signs;                   /* enum weight_sign of the last record */
+	uint32_t last_file, last_tensor;  /* concerned last, CATALOG_NONE */
 };
 
 /* `watch`: refused and granted are passed on; may be NULL. */
-void residency_init(struct residency *residency, const struct catalog *catalog, const struct replay_watch *watch);
+void residency_init(struct residency *residency, const struct catalog *catalog,
+                    const struct replay_watch *watch);
 void residency_release(struct residency *residency);
 
 /* 0 or -ENOMEM. */

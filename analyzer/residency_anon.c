@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define ANON_POSSIBLE (UINT64_C(1) << 32) /* predicted only */
+#define ANON_POSSIBLE   (UINT64_C(1) << 32) /* predicted only */
 #define ADVISE_DONTNEED MADV_DONTNEED
 
 static struct mapping *anon_mapping(const struct residency *residency, const struct span *piece)
@@ -25,13 +25,15 @@ static void anon_count(struct residency *residency, const struct span *piece, in
 	uint64_t bytes = piece->hi - piece->lo;
 	struct weight *weight = &residency->weights[mapping->weight];
 
-	amount_move(residency, mapping->weight, possible ? AMOUNT_ANON_POSSIBLE : AMOUNT_ANON, piece->lo + piece->b,
-		    piece->hi + piece->b, sign);
+	amount_move(residency, mapping->weight, possible ? AMOUNT_ANON_POSSIBLE : AMOUNT_ANON,
+	            piece->lo + piece->b, piece->hi + piece->b, sign);
 	if (sign > 0)
 		*(possible ? &residency->anon_possible_made : &residency->anon_made) += bytes;
 	if (!possible)
-		mapping->anon_counted = sign > 0 ? mapping->anon_counted + bytes : bytes_sub(mapping->anon_counted, bytes);
-	weight->anon_peak = bytes_max(weight->anon_peak, weight->kept.now.anon + weight->kept.now.anon_possible);
+		mapping->anon_counted =
+			sign > 0 ? mapping->anon_counted + bytes : bytes_sub(mapping->anon_counted, bytes);
+	weight->anon_peak =
+		bytes_max(weight->anon_peak, weight->kept.now.anon + weight->kept.now.anon_possible);
 }
 
 static void anon_insert(struct residency *residency, const struct span *piece)
@@ -89,7 +91,7 @@ void breaks_mapped(struct residency *residency, struct mapping *mapping)
 
 /* How many of `bytes` predicted ones are known to have come true; *ret_possible: how many may have. */
 static uint64_t anon_certain(const struct residency *residency, const struct mapping *mapping, uint64_t bytes,
-			     uint64_t *ret_possible)
+                             uint64_t *ret_possible)
 {
 	*ret_possible = bytes;
 	if (mapping->anon_final == UINT64_MAX || residency->projected)
@@ -101,7 +103,8 @@ static uint64_t anon_certain(const struct residency *residency, const struct map
 static void anon_predict_gap(struct residency *residency, const struct span *map, uint64_t lo, uint64_t hi)
 {
 	uint32_t slot = (uint32_t)((map->a >> 8) - 1);
-	uint64_t possible, certain = anon_certain(residency, &residency->replay.mappings[slot], hi - lo, &possible);
+	uint64_t possible,
+		certain = anon_certain(residency, &residency->replay.mappings[slot], hi - lo, &possible);
 	struct span sure = {lo, lo + certain, slot, map->b};
 	struct span perhaps = {sure.hi, sure.hi + possible, slot | ANON_POSSIBLE, map->b};
 
@@ -139,7 +142,8 @@ static void anon_found(struct residency *residency, uint64_t lo, uint64_t hi)
 		lo = piece.hi;
 		if (!replay_mapping(&residency->replay, &map))
 			continue;
-		residency_note(residency, livemap_cut(&residency->anon, piece.lo, piece.hi, anon_replaced, residency));
+		residency_note(residency,
+		               livemap_cut(&residency->anon, piece.lo, piece.hi, anon_replaced, residency));
 		anon_insert(residency, &piece);
 	}
 }
@@ -241,7 +245,8 @@ void breaks_put(struct residency *residency, struct anon_moved *moved, uint64_t 
 {
 	for (size_t i = 0; i < moved->count; i++) {
 		struct span piece = moved->pieces[i], map;
-		uint64_t *made = piece.a & ANON_POSSIBLE ? &residency->anon_possible_made : &residency->anon_made;
+		uint64_t *made =
+			piece.a & ANON_POSSIBLE ? &residency->anon_possible_made : &residency->anon_made;
 
 		piece.lo += shift;
 		piece.hi += shift;

@@ -33,7 +33,8 @@ static uint64_t cell_length(const struct weight *weight, uint64_t size, size_t c
 }
 
 /* What one cell adds to a file's amounts, or takes from them. */
-static void cell_count(struct residency *residency, struct weight *weight, uint64_t size, size_t cell, int sign)
+static void cell_count(struct residency *residency, struct weight *weight, uint64_t size, size_t cell,
+                       int sign)
 {
 	uint64_t length = cell_length(weight, size, cell), device = weight->cell_device[cell];
 	uint64_t cached = bytes_min(weight->cell_cached[cell], length);
@@ -100,7 +101,8 @@ void cells_record(struct residency *residency, const struct st_ev_cached *record
 		uint64_t here = bytes_min(left, end - lo);
 
 		cell_count(residency, weight, size, cell, -1);
-		weight->cell_cached[cell] = record->cached == ST_UNKNOWN || record->result ? ST_UNKNOWN : here;
+		weight->cell_cached[cell] =
+			record->cached == ST_UNKNOWN || record->result ? ST_UNKNOWN : here;
 		cell_count(residency, weight, size, cell, 1);
 		left -= record->cached == ST_UNKNOWN ? 0 : here;
 		lo = end;

@@ -39,7 +39,8 @@ static void content_removed(void *context, const struct span *piece)
 void content_gone(struct residency *residency, uint64_t lo, uint64_t hi)
 {
 	if (livemap_touches(&residency->content, lo, hi))
-		residency_note(residency, livemap_cut(&residency->content, lo, hi, content_removed, residency));
+		residency_note(residency,
+		               livemap_cut(&residency->content, lo, hi, content_removed, residency));
 }
 
 static void content_put(struct residency *residency, const struct span *piece)
@@ -64,7 +65,8 @@ static bool address_is_device(const struct residency *residency, uint64_t addres
 void content_read(struct residency *residency, const struct st_ev_read *record, uint32_t file)
 {
 	struct weight *weight = weight_get(residency, file);
-	struct span piece = {record->addr, record->addr + record->size, word_file(file), record->offset - record->addr};
+	struct span piece = {record->addr, record->addr + record->size, word_file(file),
+	                     record->offset - record->addr};
 
 	if (!weight || !record->size || record->offset > UINT64_MAX - record->size)
 		return;
@@ -96,7 +98,8 @@ struct transfer {
 	size_t count, room;
 };
 
-static void transfer_add(struct transfer *transfer, uint64_t src, uint64_t bytes, uint64_t word, uint64_t delta)
+static void transfer_add(struct transfer *transfer, uint64_t src, uint64_t bytes, uint64_t word,
+                         uint64_t delta)
 {
 	uint64_t shift = transfer->record->dst - transfer->record->src;
 	struct span piece = {src + shift, src + shift + bytes, word | CONTENT_DEVICE, delta};
@@ -119,7 +122,8 @@ static void transfer_add(struct transfer *transfer, uint64_t src, uint64_t bytes
 }
 
 /* Weight bytes whose place in the file is known went to the device. */
-static void loaded_exactly(struct residency *residency, uint32_t file, uint64_t offset, uint64_t bytes, uint64_t time)
+static void loaded_exactly(struct residency *residency, uint32_t file, uint64_t offset, uint64_t bytes,
+                           uint64_t time)
 {
 	struct weight *weight = weight_get(residency, file);
 
@@ -132,7 +136,8 @@ static void loaded_exactly(struct residency *residency, uint32_t file, uint64_t 
 }
 
 /* From a mapping of a weight file. Returns the bytes that this mapping accounts for. */
-static uint64_t transfer_from_map(struct transfer *transfer, const struct span *map, uint64_t src, uint64_t bytes)
+static uint64_t transfer_from_map(struct transfer *transfer, const struct span *map, uint64_t src,
+                                  uint64_t bytes)
 {
 	struct residency *residency = transfer->residency;
 	struct mapping *mapping = replay_mapping(&residency->replay, map);
@@ -203,7 +208,8 @@ static bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
 			continue;
 		weight->unknown += bytes_min(bytes, payload - known);
 		any = true;
-		if (!weight->class_count)
+		/* Where tensors are known, a mapping alone does not make batches of other sizes weights. */
+		if (!weight->class_count || weight->floating)
 			residency->signs |= SIGN_BYTES | SIGN_DEVICE;
 	}
 	return any;
@@ -247,14 +253,15 @@ static void transfer_from_content(struct transfer *transfer, uint64_t src, uint6
 
 	while (src < end) {
 		bool there = livemap_next(&residency->content, src, &span) && span.lo < end;
-		uint64_t gap = there ? bytes_max(span.lo, src) : end, stop = there ? bytes_min(span.hi, end) : end;
+		uint64_t gap = there ? bytes_max(span.lo, src) : end,
+			 stop = there ? bytes_min(span.hi, end) : end;
 
 		if (gap > src && !device)
 			transfer_unknown(transfer, src, gap - src);
 		if (there && !device) {
 			residency->from[source_of(residency, gap)] += stop - gap;
 			loaded_exactly(residency, content_file(span.a) - 1, gap + span.b, stop - gap,
-				       transfer->record->r.time);
+			               transfer->record->r.time);
 		}
 		if (there)
 			transfer_add(transfer, gap, stop - gap, span.a & ~CONTENT_DEVICE, span.b);

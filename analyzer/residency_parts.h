@@ -45,7 +45,7 @@ void weight_release(struct weight *weight);
 enum amount { AMOUNT_DEVICE, AMOUNT_ANON, AMOUNT_ANON_POSSIBLE, AMOUNT_STAGING };
 /* Adds `sign` times the bytes [lo, hi) of a file to an amount of the tensors there, of the file, of all. */
 void amount_move(struct residency *residency, uint32_t index, enum amount amount, uint64_t lo, uint64_t hi,
-		 int sign);
+                 int sign);
 /* A size class of the file with a tensor not yet accounted for, or NULL. */
 struct size_class *weight_class(struct residency *residency, uint32_t index, uint64_t size);
 

@@ -17,7 +17,8 @@ static void staged_count(struct residency *residency, const struct span *piece, 
 	if (piece->a & STAGED_PINNED)
 		residency->staging_pinned += (uint64_t)sign * bytes;
 	if (file)
-		amount_move(residency, file - 1, AMOUNT_STAGING, piece->lo + piece->b, piece->hi + piece->b, sign);
+		amount_move(residency, file - 1, AMOUNT_STAGING, piece->lo + piece->b, piece->hi + piece->b,
+		            sign);
 	else
 		kept_change(residency, &residency->total)->staging += (uint64_t)sign * bytes;
 }
@@ -56,7 +57,7 @@ static void pending_drop(struct residency *residency, size_t i)
 	struct span span;
 
 	memmove(residency->pending + i, residency->pending + i + 1,
-		(--residency->pending_count - i) * sizeof(*residency->pending));
+	        (--residency->pending_count - i) * sizeof(*residency->pending));
 	staging_gone(residency, pending.lo, pending.hi);
 	/* Pinned slots are filled again without a call that could be seen: what they held is not known any more. */
 	if (livemap_find(&residency->replay.pinned, pending.lo, &span))

@@ -104,7 +104,8 @@ static uint64_t *amount_of(struct amounts *amounts, enum amount amount)
 	return &amounts->staging;
 }
 
-static void kept_move(struct residency *residency, struct kept *kept, enum amount amount, uint64_t bytes, int sign)
+static void kept_move(struct residency *residency, struct kept *kept, enum amount amount, uint64_t bytes,
+                      int sign)
 {
 	uint64_t *value = amount_of(kept_change(residency, kept), amount);
 
@@ -112,7 +113,7 @@ static void kept_move(struct residency *residency, struct kept *kept, enum amoun
 }
 
 void amount_move(struct residency *residency, uint32_t index, enum amount amount, uint64_t lo, uint64_t hi,
-		 int sign)
+                 int sign)
 {
 	const struct catalog_file *file = &residency->catalog->files[index];
 	struct weight *weight = weight_get(residency, index);
@@ -123,10 +124,11 @@ void amount_move(struct residency *residency, uint32_t index, enum amount amount
 	kept_move(residency, &weight->kept, amount, hi - lo, sign);
 	if (!residency->tensors || !file->tensor_count)
 		return;
-	for (size_t i = catalog_tensor_at(residency->catalog, index, lo); i < file->tensor_first + file->tensor_count;
-	     i++) {
+	for (size_t i = catalog_tensor_at(residency->catalog, index, lo);
+	     i < file->tensor_first + file->tensor_count; i++) {
 		const struct catalog_tensor *tensor = &residency->catalog->tensors[i];
-		uint64_t from = bytes_max(lo, tensor->offset), to = bytes_min(hi, tensor->offset + tensor->size);
+		uint64_t from = bytes_max(lo, tensor->offset),
+			 to = bytes_min(hi, tensor->offset + tensor->size);
 
 		if (tensor->offset >= hi)
 			break;
@@ -154,7 +156,8 @@ static void weight_distinct(struct residency *residency, uint32_t index, uint64_
 }
 
 /* Replaces the count of a stretch that has the same count throughout. */
-static void stretch_count(struct residency *residency, uint32_t index, const struct span *stretch, uint64_t count)
+static void stretch_count(struct residency *residency, uint32_t index, const struct span *stretch,
+                          uint64_t count)
 {
 	struct livemap *map = &residency->weights[index].device;
 	struct span span = {stretch->lo, stretch->hi, count, 0};

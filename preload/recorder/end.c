@@ -7,19 +7,23 @@
 #define STUDY_LIMIT     (1500 * MILLISECOND) /* a program's destructor waits 2 s for us */
 #define AFTERMATH_LIMIT (10 * SECOND)
 #define AFTERMATH_STEP  (100 * MILLISECOND)
+#define SLACK           (UINT64_C(32) << 20)
 #define SETTLED         (UINT64_C(4) << 20) /* bytes a step; less does not count as coming back */
 
 static void finish_trace(struct session *session)
 {
-	uint64_t lost = atomic_load(&session->ring->lost_count);
+	int err = trace_finish(session->out.trace, atomic_load(&session->ring->lost_count));
 
-	session->whole = !trace_finish(session->out.trace, lost);
-	if (!session->whole)
+	session->whole = !err;
+	session->flushed = clock_now();
+	if (err) {
+		ringfile_fail(session->ring, err, "the trace cannot be written, the rest is in the ring");
 		return;
+	}
 	drain_acknowledge(&session->drain);
 	session->flushed_records = session->out.records;
 	session->dirty_since = 0;
-	session->flushed = clock_now();
+	ringfile_set_state(session->ring, ST_RECORDER_DONE);
 }
 
 /* Names are found while the program's destructor waits, so that the trace explains itself at once. */
@@ -43,8 +47,6 @@ void session_finish(struct session *session)
 	cache_look(&session->cache, &session->out);
 	study_all(session);
 	finish_trace(session);
-	if (session->whole)
-		ringfile_set_state(session->ring, ST_RECORDER_DONE);
 }
 
 static void write_exit(struct session *session)
@@ -59,15 +61,19 @@ static void write_exit(struct session *session)
 	    .status = (uint64_t)(int64_t)session->follow.status, .oom_kills = kills);
 }
 
-/* Bytes that the program held when it was last looked at and that must come back. */
-static uint64_t held_bytes(const struct st_ev_sample *alive)
+/* Spare memory at which all that the program held has come back, give or take what others do meanwhile. */
+static uint64_t wanted_bytes(const struct sampler *sampler)
 {
-	if (!alive->mem_total || alive->rss_anon == ST_UNKNOWN)
-		return 0;
-	return alive->rss_anon + (alive->rss_shmem == ST_UNKNOWN ? 0 : alive->rss_shmem);
+	const struct st_ev_sample *alive = &sampler->last;
+	uint64_t held = 0, slack;
+
+	if (alive->mem_total && alive->rss_anon != ST_UNKNOWN)
+		held = alive->rss_anon + (alive->sim_device == ST_UNKNOWN ? 0 : alive->sim_device);
+	slack = held / 10 > SLACK ? held / 10 : SLACK;
+	return sampler_spare(sampler) + (held > slack ? held - slack : 0);
 }
 
-/* At once where all is back already; else until nothing comes back any more, or for 10 s. */
+/* At once where all is back already; else until it is and nothing more comes, or for 10 s. */
 static void watch_aftermath(struct session *session, uint64_t wanted)
 {
 	const struct timespec step = {.tv_nsec = (long)AFTERMATH_STEP};
@@ -75,7 +81,7 @@ static void watch_aftermath(struct session *session, uint64_t wanted)
 
 	do {
 		before = sampler_spare(&session->sampler);
-		if (before >= wanted && session->sampler.last.mem_total)
+		if (before >= wanted)
 			return;
 		nanosleep(&step, NULL);
 		sampler_take(&session->sampler, &session->out, ST_MOMENT_AFTERMATH, false);
@@ -86,8 +92,7 @@ static void watch_aftermath(struct session *session, uint64_t wanted)
 
 void session_end(struct session *session)
 {
-	const struct st_ev_sample alive = session->sampler.last;
-	uint64_t wanted = sampler_spare(&session->sampler) + held_bytes(&alive) / 10 * 9;
+	uint64_t wanted = wanted_bytes(&session->sampler);
 	bool execed = session->follow.how == ST_EXIT_EXECED;
 
 	session->drain.dead = true;
@@ -95,7 +100,6 @@ void session_end(struct session *session)
 	sampler_take(&session->sampler, &session->out, execed ? ST_MOMENT_EXIT : ST_MOMENT_AFTERMATH, false);
 	write_exit(session);
 	finish_trace(session);
-	ringfile_set_state(session->ring, ST_RECORDER_DONE);
 	study_all(session);
 	finish_trace(session);
 	if (!execed)

@@ -104,7 +104,6 @@ uint64_t session_due(const struct session *session)
 	uint64_t due = sample_due(session);
 
 	due = cache_due(session) < due ? cache_due(session) : due;
-	due = anon_due(session) < due ? anon_due(session) : due;
 	return session->moments ? session->sampled + session->sampler.cost * 4 : due;
 }
 
@@ -128,10 +127,12 @@ void session_look(struct session *session, uint64_t now)
 	forget_mappings(session);
 	look_at_moments(session, now);
 	look_at_copies(session, now);
-	if (now >= sample_due(session))
+	if (now >= sample_due(session)) {
 		sample(session, ST_MOMENT_TIMER, false);
-	if (now >= anon_due(session))
-		scan(session, ST_MOMENT_TIMER, false);
+		/* Close behind a sample, so that its RssAnon can be told apart into copies and the rest. */
+		if (now >= anon_due(session))
+			scan(session, ST_MOMENT_TIMER, false);
+	}
 	if (now >= cache_due(session))
 		look_at_cache(session);
 }

@@ -90,7 +90,8 @@ int main(int argc, char **argv)
 	}
 	atomic_store(&file.ring->recorder_pid, (uint32_t)getpid());
 	err = fstat(file.fd, &stat_now) ? -errno : session_run(file.ring, stat_now.st_ino);
-	unlink(argv[1]);
+	if (!file.ring->trace[0] || !err)
+		unlink(argv[1]); /* else it holds what the trace lacks: for the analyzer, and for the next recorder */
 	ringfile_release(&file);
 	return err ? 1 : 0;
 }

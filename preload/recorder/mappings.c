@@ -54,10 +54,11 @@ static uint32_t find(const struct mappings *mappings, uint64_t address)
 static void split(struct mappings *mappings, uint64_t address)
 {
 	uint32_t at = find(mappings, address);
-	struct mapping *mapping = &mappings->all[at], rest;
+	struct mapping *mapping, rest;
 
-	if (at == mappings->count || mapping->start >= address)
+	if (at == mappings->count || mappings->all[at].start >= address)
 		return;
+	mapping = &mappings->all[at];
 	rest = *mapping;
 	rest.offset += address - rest.start;
 	rest.start = address;

@@ -135,7 +135,7 @@ int pagemap_find(struct pagemap *pagemap, uint64_t start, uint64_t end, struct p
 	ret_ranges->bytes = 0;
 	if (!pagemap->old) {
 		err = scan(pagemap, start, end, ret_ranges);
-		pagemap->old = err == -ENOTTY || err == -EINVAL;
+		pagemap->old = err == -ENOTTY || err == -EINVAL || err == -ENOSYS;
 	}
 	if (pagemap->old)
 		err = read_map(pagemap, start, end, ret_ranges);

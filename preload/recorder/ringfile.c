@@ -135,7 +135,7 @@ void ringfile_wait(struct st_ring *ring, uint64_t read, uint64_t ns)
 	atomic_store(&ring->sleeping, 1);
 	/* Whoever waits in the destructor is not kept waiting; once it is served its flag says nothing more. */
 	if (atomic_load(&ring->head) == read &&
-	    (!atomic_load(&ring->exiting) || atomic_load(&ring->recorder) == ST_RECORDER_DONE))
+	    (!atomic_load(&ring->exiting) || atomic_load(&ring->recorder) != ST_RECORDER_RUNNING))
 		syscall(SYS_futex, &ring->wake, FUTEX_WAIT, wake, &time, NULL, 0);
 	atomic_store(&ring->sleeping, 0);
 }

@@ -17,9 +17,10 @@
 #define FLUSH_EVENTS (100 * MILLISECOND) /* records of the program wait no longer in memory and ring */
 #define FLUSH_LOAD   (200 * MILLISECOND) /* nor do ours, while much goes on */
 #define FLUSH_REST   SECOND
+#define RETRY        SECOND /* after a failed flush */
 #define SYNC_LOAD    (2 * SECOND)
 #define SYNC_REST    (10 * SECOND)
-#define GATHER       (2 * MILLISECOND) /* after a wake: what follows the first record comes along */
+#define GATHER       MILLISECOND /* after a wake: what follows the first record comes along */
 #define EXEC_LOOK    (5 * SECOND)
 #define SWEEP_AFTER  (2 * SECOND)
 
@@ -37,6 +38,7 @@ static void flush(struct session *session)
 	                         : trace_flush(session->out.trace);
 
 	session->flushed = clock_now();
+	session->retry_at = err ? session->flushed + RETRY : 0;
 	if (err)
 		return;
 	drain_acknowledge(&session->drain);
@@ -51,7 +53,7 @@ void session_drain(struct session *session)
 	do {
 		rc = drain_step(&session->drain);
 		if (drain_unacknowledged(&session->drain) >= session->ring->size / 4 &&
-		    clock_now() - session->flushed >= MILLISECOND)
+		    clock_now() >= session->retry_at)
 			flush(session);
 	} while (rc > 0);
 }
@@ -67,7 +69,8 @@ static uint64_t flush_due(const struct session *session)
 
 	if (!session->dirty_since)
 		return UINT64_MAX;
-	return session->dirty_since + (drain_unacknowledged(&session->drain) ? FLUSH_EVENTS : own);
+	own = session->dirty_since + (drain_unacknowledged(&session->drain) ? FLUSH_EVENTS : own);
+	return own > session->retry_at ? own : session->retry_at;
 }
 
 /* A failure that was noted is in the file before anything else happens: it may be the last thing that does. */
@@ -78,7 +81,7 @@ static void flush_when_due(struct session *session, bool urgent)
 
 	if (is_dirty(session) && !session->dirty_since)
 		session->dirty_since = now;
-	if ((urgent && is_dirty(session)) || now >= flush_due(session))
+	if ((urgent && is_dirty(session) && now >= session->retry_at) || now >= flush_due(session))
 		flush(session);
 	if (now - session->synced < pause || trace_written(session->out.trace) == session->written_at_sync)
 		return;
@@ -175,7 +178,8 @@ static void sleep_until_due(struct session *session, bool more)
 	if (due - now > SECOND)
 		due = now + SECOND; /* losses of precision and clocks that jump cost a second at most */
 	ringfile_wait(session->ring, session->drain.read, due - now);
-	if (!session->moments && !atomic_load(&session->follow.dead) && !atomic_load(&session->ring->exiting))
+	if (atomic_load(&session->ring->head) - session->drain.read < session->ring->size / 8 &&
+	    !atomic_load(&session->follow.dead) && !atomic_load(&session->ring->exiting))
 		nanosleep(&gather, NULL);
 }
 
@@ -199,8 +203,11 @@ static void follow_program(struct session *session)
 		session_look(session, clock_now());
 		more = session_study(session, false);
 		flush_when_due(session, moments != 0);
-		if (atomic_load(&session->ring->exiting) && !session->whole)
+		if (atomic_load(&session->ring->exiting) && !session->whole &&
+		    clock_now() >= session->next_finish) {
 			session_finish(session);
+			session->next_finish = clock_now() + FLUSH_EVENTS;
+		}
 		sweep(session, &swept);
 		sleep_until_due(session, more);
 	}
@@ -222,5 +229,5 @@ int session_run(struct st_ring *ring, uint64_t ring_ino)
 	trace_sync(session.out.trace);
 	release(&session);
 	trace_free(session.out.trace);
-	return 0;
+	return session.whole ? 0 : -ENOSPC;
 }

@@ -39,10 +39,11 @@ struct session {
 
 	/* What has been done. */
 	uint64_t copied_sampled;
-	uint64_t next_sample, next_cache, next_anon, next_exec_look;
+	uint64_t next_exec_look, next_finish;
 	uint64_t sampled, looked, scanned; /* when last */
 	uint64_t flushed_records;          /* out.records at the last flush */
 	uint64_t dirty_since;              /* something is not in the file for so long; 0: all is */
+	uint64_t retry_at;                 /* a failed flush is not tried again before */
 	uint64_t flushed, synced;          /* when last */
 	uint64_t written_at_sync;
 	uint64_t started;
@@ -51,8 +52,9 @@ struct session {
 };
 
 /*
- * Makes the trace and follows the program until its end and the aftermath. 0, or why there is no
- * trace, with the text of it in the ring. ring_ino: inode of the ring's file.
+ * Makes the trace and follows the program until its end and the aftermath. ring_ino: inode of the
+ * ring's file. 0; -ENOSPC: the trace is not whole, what is missing is in the ring, which must stay; or
+ * why there is no trace at all. The ring's head then says what it was.
  */
 int session_run(struct st_ring *ring, uint64_t ring_ino);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace.h"
+#include "clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,8 +8,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -41,23 +40,15 @@ struct trace {
 	size_t packed_room;
 };
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void read_clocks(struct trace_clocks *ret_clocks)
 {
 	time_t seconds;
 	struct tm local = {0};
 
-	ret_clocks->monotonic = read_clock(CLOCK_MONOTONIC);
-	ret_clocks->boottime = read_clock(CLOCK_BOOTTIME);
-	ret_clocks->realtime = read_clock(CLOCK_REALTIME);
-	seconds = (time_t)(ret_clocks->realtime / 1000000000u);
+	ret_clocks->monotonic = clock_read(CLOCK_MONOTONIC);
+	ret_clocks->boottime = clock_read(CLOCK_BOOTTIME);
+	ret_clocks->realtime = clock_read(CLOCK_REALTIME);
+	seconds = (time_t)(ret_clocks->realtime / SECOND);
 	localtime_r(&seconds, &local);
 	ret_clocks->utc_offset = local.tm_gmtoff;
 }
@@ -374,7 +365,7 @@ int trace_sync(struct trace *trace)
 {
 	if (fdatasync(trace->fd) && errno != EINVAL && errno != EROFS) /* EINVAL: a pipe */
 		return -errno;
-	atomic_store_explicit(&trace->synced, read_clock(CLOCK_MONOTONIC), memory_order_release);
+	atomic_store_explicit(&trace->synced, clock_read(CLOCK_MONOTONIC), memory_order_release);
 	return 0;
 }
 
@@ -395,7 +386,7 @@ int trace_finish(struct trace *trace, uint64_t lost)
 	if (!trace->used)
 		begin_block(trace);
 	used = trace->used;
-	trailer.r.time = trace->fixed_clocks ? trace->fixed_clocks->monotonic : read_clock(CLOCK_MONOTONIC);
+	trailer.r.time = trace->fixed_clocks ? trace->fixed_clocks->monotonic : clock_read(CLOCK_MONOTONIC);
 	trailer.blocks = trace->blocks + 1;
 	trailer.records = trace->records + trace->in_block + 1;
 	put_record(trace, &trailer.r, sizeof(trailer));

@@ -13,7 +13,7 @@
 #include "banned.h"
 
 #define REGIONS 1024 /* ranges a record */
-#define WORDS	4096 /* of /proc/self/pagemap at a time */
+#define WORDS   4096 /* of /proc/self/pagemap at a time */
 
 /* linux/fs.h has these from 6.7 on; they are ABI. */
 struct scan_region {
@@ -23,10 +23,10 @@ struct scan_arguments {
 	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
 	uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
 };
-#define SCAN_IOCTL  _IOWR('f', 16, struct scan_arguments)
-#define IS_FILE	    (1u << 2)
-#define IS_PRESENT  (1u << 3)
-#define IS_SWAPPED  (1u << 4)
+#define SCAN_IOCTL _IOWR('f', 16, struct scan_arguments)
+#define IS_FILE    (1u << 2)
+#define IS_PRESENT (1u << 3)
+#define IS_SWAPPED (1u << 4)
 /* Bits of one word of pagemap. */
 #define WORD_PRESENT (UINT64_C(1) << 63)
 #define WORD_SWAPPED (UINT64_C(1) << 62)
@@ -49,9 +49,9 @@ struct scan {
 static void scan_emit(struct scan *scan, uint64_t to, bool complete)
 {
 	EVENT_TAIL(anon, scan->pairs, scan->count * sizeof(scan->pairs[0]), .addr = scan->from,
-		   .size = to - scan->from, .file = scan->part.file,
-		   .offset = scan->part.offset + (scan->from - scan->part.start), .bytes = scan->bytes,
-		   .reason = scan->why, .source = scan->source, .complete = complete);
+	           .size = to - scan->from, .file = scan->part.file,
+	           .offset = scan->part.offset + (scan->from - scan->part.start), .bytes = scan->bytes,
+	           .reason = scan->why, .source = scan->source, .complete = complete);
 	scan->from = to;
 	scan->bytes = 0;
 	scan->count = 0;

@@ -16,7 +16,8 @@
 #pragma GCC poison pthread_create pthread_mutex_lock pthread_once pthread_key_create
 
 #ifndef SHIM_WRAPS_HEAP
-#pragma GCC poison malloc calloc realloc free reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
+#pragma GCC poison malloc calloc realloc free reallocarray posix_memalign aligned_alloc memalign valloc \
+	pvalloc
 #endif
 #ifndef SHIM_READS_ENVIRONMENT
 #pragma GCC poison getenv secure_getenv setenv putenv environ

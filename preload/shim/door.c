@@ -33,16 +33,28 @@ static bool door_ours(void *handle, const char *name, void *caller)
 	return driver_owns(name) && (handle != RTLD_NEXT || before_us(caller));
 }
 
-/* Our exports come first in the global scope: RTLD_DEFAULT would find them where there is no driver. */
-struct door door_dlsym(void *handle, const char *name, const char *version, void *caller)
+/*
+ * Our exports come first in the global scope, where RTLD_DEFAULT and the program's own handle look: they would be
+ * found there without any driver.
+ */
+static void *door_lookup(void *handle, const char *name, void *caller)
 {
 	void *address;
 
+	if (handle == RTLD_DEFAULT)
+		return driver_beyond(name, caller);
+	address = real()->dlsym(handle, name);
+	if (driver_is_wrapper(address) && handle != real_own())
+		address = real()->dlsym(RTLD_NEXT, name);
+	return address;
+}
+
+struct door door_dlsym(void *handle, const char *name, const char *version, void *caller)
+{
 	(void)version;
 	if (!door_ours(handle, name, caller))
 		return (struct door){(void *)real()->dlsym, NULL};
-	address = handle == RTLD_DEFAULT ? driver_beyond(name, caller) : real()->dlsym(handle, name);
-	return (struct door){NULL, driver_wrapped(address)};
+	return (struct door){NULL, driver_wrapped(door_lookup(handle, name, caller))};
 }
 
 struct door door_dlvsym(void *handle, const char *name, const char *version, void *caller)

@@ -4,6 +4,7 @@
 #include "event.h"
 #include "guard.h"
 #include "real.h"
+#include "text.h"
 #include "touch.h"
 
 #include <dlfcn.h>
@@ -42,17 +43,15 @@ static _Atomic bool renamed;
 /* Writes the record `coverage`: what, then which. */
 static void report(const char *what, const char *which)
 {
-	char text[320];
-	size_t used = strlen(what), more = strlen(which);
+	char buffer[320];
+	struct text text = text_in(buffer, sizeof(buffer));
 	struct guard guard;
 
 	if (!guard_enter_nested(&guard))
 		return;
-	if (more > sizeof(text) - used)
-		more = sizeof(text) - used;
-	memcpy(text, what, used);
-	memcpy(text + used, which, more);
-	EVENT_TAIL(coverage, text, used + more, );
+	text_add(&text, what);
+	text_add(&text, which);
+	EVENT_TAIL(coverage, buffer, text_length(&text), );
 	guard_leave(&guard);
 }
 
@@ -186,6 +185,14 @@ bool driver_owns(const char *name)
 	return false;
 }
 
+bool driver_is_wrapper(const void *address)
+{
+	for (unsigned i = 0; address && i < DRIVER_OWNED; i++)
+		if (rows[i].wrapper == address)
+			return true;
+	return false;
+}
+
 static void *wrapper_of(void *address)
 {
 	for (unsigned i = 0; i < DRIVER_OWNED; i++)
@@ -243,4 +250,14 @@ void *driver_resolved(void *address, const char *symbol, cuuint64_t flags)
 		wrapper = rows[i].wrapper;
 	}
 	return wrapper ? wrapper : address;
+}
+
+void driver_finish(void)
+{
+	struct link_map *object =
+		atomic_load_explicit(&provider, memory_order_acquire) ? NULL : real_object("libcuda.so.1");
+
+	if (object)
+		report("the driver is loaded, but no way to it led through us (RTLD_DEEPBIND?): ",
+		       object->l_name);
 }

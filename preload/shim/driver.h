@@ -74,6 +74,9 @@ static inline void *driver_real(enum driver_entry entry, void *caller)
 /* Is `name` the export of an owned entry? NULL is not. */
 bool driver_owns(const char *name);
 
+/* Is it one of our own exports? */
+bool driver_is_wrapper(const void *address);
+
 /*
  * What to hand out instead of `address`, which the real dlsym gave for an owned name: the wrapper when it is
  * an entry of the driver, `address` itself otherwise. Makes the driver known when it was not yet.
@@ -86,5 +89,8 @@ void *driver_wrapped(void *address);
  * export is recognised by asking the resolver what it answers for each version that we own.
  */
 void *driver_resolved(void *address, const char *symbol, cuuint64_t flags);
+
+/* At the end of the recording: says so when there is a driver of which nothing was seen. */
+void driver_finish(void);
 
 #endif

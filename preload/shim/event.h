@@ -24,9 +24,9 @@
 uint64_t event_put(struct st_record *record, const void *tail, size_t tail_bytes);
 
 #define EVENT_HEAD(kind_) .r.kind = ST_KIND_##kind_, .r.words = sizeof(struct st_ev_##kind_) / 8
-#define EVENT(kind_, ...) event_put(&(struct st_ev_##kind_){EVENT_HEAD(kind_), __VA_ARGS__}.r, NULL, 0)
+#define EVENT(kind_, ...) event_put(&(struct st_ev_##kind_){EVENT_HEAD(kind_), ##__VA_ARGS__}.r, NULL, 0)
 #define EVENT_TAIL(kind_, tail_, bytes_, ...) \
-	event_put(&(struct st_ev_##kind_){EVENT_HEAD(kind_), __VA_ARGS__}.r, tail_, bytes_)
+	event_put(&(struct st_ev_##kind_){EVENT_HEAD(kind_), ##__VA_ARGS__}.r, tail_, bytes_)
 
 /* Field `target` of a revoke. */
 static inline uint64_t event_target(uint64_t seq)

@@ -12,20 +12,20 @@
 
 #include "banned.h"
 
-#define FILES	 4096 /* a power of two */
-#define MARKS	 8192 /* descriptors */
+#define FILES    4096 /* a power of two */
+#define MARKS    8192 /* descriptors */
 #define PATIENCE 1000
-#define PAGE	 4096 /* what a descriptor with O_DIRECT takes as length and alignment */
+#define PAGE     4096 /* what a descriptor with O_DIRECT takes as length and alignment */
 
 /*
- * An entry is empty, being written by one thread, or known; it never goes away. `defined` is set when its record
- * found room: else the next one that meets it tries again.
+ * An entry is empty, being written by one thread, or known; it never goes away. `said` is a hash of what its last
+ * record said, 0 as long as none found room: then the next one that meets it tries again.
  */
 enum entry_state { ENTRY_EMPTY, ENTRY_BUSY, ENTRY_KNOWN };
 
 static struct entry {
 	_Atomic uint32_t state; /* enum entry_state */
-	_Atomic bool defined;
+	_Atomic uint64_t said;
 	uint64_t dev, ino;
 	_Atomic uint32_t format;
 } entries[FILES];
@@ -142,56 +142,59 @@ static enum st_file_format format_of(int fd, const char *path, uint64_t size)
 	return file_format(path, size, bytes, read_magic(fd, bytes));
 }
 
-static void entry_define(struct entry *entry, uint64_t size, const char *path)
+static uint64_t description_hash(const char *path, uint64_t size, uint32_t format)
 {
-	uint64_t seq = EVENT_TAIL(file, path, strlen(path), .id = (uint64_t)(entry - entries) + 1, .dev = entry->dev,
-				  .ino = entry->ino, .size = size, .format = entry->format);
+	uint64_t hash = size * 31 + format;
 
-	atomic_store(&entry->defined, seq != 0);
-}
-
-static void entry_fill(struct entry *entry, int fd, const struct stat *status, const char *path)
-{
-	entry->dev = status->st_dev;
-	entry->ino = status->st_ino;
-	atomic_store(&entry->format, format_of(fd, path, (uint64_t)status->st_size));
-	entry_define(entry, (uint64_t)status->st_size, path);
-	atomic_store_explicit(&entry->state, ENTRY_KNOWN, memory_order_release);
+	while (*path)
+		hash = (hash ^ (unsigned char)*path++) * UINT64_C(0x100000001B3);
+	return hash | 1;
 }
 
 /*
- * A known file, met at an open: a name can make weights of what was met under another name or was still empty then.
- * It is defined again, under the same identifier.
+ * Writes the record, if it says something new: the first one; a name that makes weights of what was met under another
+ * one; another file under a number that was free again. The identifier stays, and its latest definition holds.
  */
-static void entry_again(struct entry *entry, int fd, const struct stat *status, const char *path)
+static void entry_define(struct entry *entry, uint64_t size, const char *path)
 {
-	if (atomic_load(&entry->format) == ST_FILE_OTHER) {
-		enum st_file_format format = format_of(fd, path, (uint64_t)status->st_size);
+	uint64_t said = description_hash(path, size, entry->format);
 
-		atomic_store(&entry->format, format);
-		if (format != ST_FILE_OTHER)
-			atomic_store(&entry->defined, false);
+	if (atomic_load(&entry->said) == said)
+		return;
+	if (EVENT_TAIL(file, path, strlen(path), .id = (uint64_t)(entry - entries) + 1, .dev = entry->dev,
+	               .ino = entry->ino, .size = size, .format = entry->format))
+		atomic_store(&entry->said, said);
+}
+
+/*
+ * Weights stay weights, whatever other name they are met under. What is none is not worth a record at its open: it gets
+ * one when it is mapped.
+ */
+static void entry_named(struct entry *entry, bool new, int fd, const struct stat *status, const char *path)
+{
+	enum st_file_format format = format_of(fd, path, (uint64_t)status->st_size);
+
+	if (new) {
+		entry->dev = status->st_dev;
+		entry->ino = status->st_ino;
 	}
-	if (!atomic_load(&entry->defined))
+	if (format != ST_FILE_OTHER)
+		atomic_store(&entry->format, format);
+	if (atomic_load(&entry->format) != ST_FILE_OTHER)
 		entry_define(entry, (uint64_t)status->st_size, path);
-}
-
-static void entry_meet(struct entry *entry, bool new, int fd, const struct stat *status, const char *path)
-{
 	if (new)
-		entry_fill(entry, fd, status, path);
-	else
-		entry_again(entry, fd, status, path);
+		atomic_store_explicit(&entry->state, ENTRY_KNOWN, memory_order_release);
 }
 
-/* Apart from its caller for the sake of the stack: this happens once a file. */
-static __attribute__((noinline)) void entry_meet_unnamed(struct entry *entry, bool new, int fd,
-							 const struct stat *status)
+/* A file met by its descriptor alone, for the first time. Apart from its caller for the sake of the stack. */
+static __attribute__((noinline)) void entry_unnamed(struct entry *entry, bool new, int fd,
+                                                    const struct stat *status)
 {
 	char path[PATH_MAX];
 
 	path_of(fd, path, sizeof(path));
-	entry_meet(entry, new, fd, status, path);
+	entry_named(entry, new, fd, status, path);
+	entry_define(entry, (uint64_t)status->st_size, path);
 }
 
 /* `path`: that of the program, or NULL: ask the kernel, but only if it is needed. */
@@ -205,9 +208,9 @@ static bool file_look(int fd, const char *path, struct file *ret_file)
 		return false;
 	entry = entry_find(status.st_dev, status.st_ino, &new);
 	if (entry && path)
-		entry_meet(entry, new, fd, &status, path);
-	else if (entry && (new || !atomic_load(&entry->defined)))
-		entry_meet_unnamed(entry, new, fd, &status);
+		entry_named(entry, new, fd, &status, path);
+	else if (entry && (new || !atomic_load(&entry->said)))
+		entry_unnamed(entry, new, fd, &status);
 	*ret_file = (struct file){.size = (uint64_t)status.st_size};
 	if (entry) {
 		ret_file->id = (uint32_t)(entry - entries) + 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish.h"
 
+#include "driver.h"
 #include "event.h"
 #include "life.h"
 #include "real.h"
@@ -14,7 +15,7 @@
 
 #include "banned.h"
 
-#define WAIT_NS	 UINT64_C(2000000000)
+#define WAIT_NS  UINT64_C(2000000000)
 #define SLICE_NS 50000000 /* between two looks whether the recorder still lives */
 
 static bool recorder_over(const struct life *life)
@@ -46,6 +47,7 @@ void recording_finish(void)
 
 	if (!life || life_state(life) != LIFE_ON || life->pid != sys_getpid())
 		return;
+	driver_finish();
 	if (!atomic_compare_exchange_strong(&life->state, &on, LIFE_OFF) || !life->spawned)
 		return;
 	atomic_store(&life->ring->exiting, 1);

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 struct guard_thread {
-	uintptr_t own, call; /* address of the struct guard that raised the level, 0: down */
+	uintptr_t own, call;  /* address of the struct guard that raised the level, 0: down */
 	uint32_t tid, tid_of; /* kernel thread id, and the process for which it was asked (event.c) */
 };
 

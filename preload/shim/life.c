@@ -57,7 +57,8 @@ struct life *life_renew(void)
 	maps_reset();
 	load_reset();
 	stack_reset();
-	atomic_store_explicit(&life->state, settings_get()->record ? LIFE_EARLY : LIFE_OFF, memory_order_release);
+	atomic_store_explicit(&life->state, settings_get()->record ? LIFE_EARLY : LIFE_OFF,
+	                      memory_order_release);
 	return life;
 }
 

@@ -28,11 +28,11 @@ enum life_state { LIFE_FRESH, LIFE_RENEWING, LIFE_EARLY, LIFE_STARTING, LIFE_ON,
 
 struct life {
 	_Atomic uint32_t state; /* enum life_state */
-	uint32_t pid;		/* of the process that this belongs to */
+	uint32_t pid;           /* of the process that this belongs to */
 	_Atomic uint32_t stacks, simulated;
 	uint32_t spawned; /* the recorder's pid, 0: none */
 	struct st_ring *ring;
-	uint64_t ring_size; /* of its data */
+	uint64_t ring_size;                 /* of its data */
 	_Alignas(64) _Atomic uint64_t last; /* time of the last event */
 	_Alignas(64) _Atomic uint64_t early_head;
 	_Atomic uint64_t early_lost_count, early_lost_bytes;

@@ -13,8 +13,8 @@
 struct mapping {
 	uintptr_t start, end; /* whole pages */
 	uint64_t offset;      /* in the file, of `start` */
-	uint32_t file;	      /* identifier */
-	bool writable;	      /* is, or was: else it can hold no copies */
+	uint32_t file;        /* identifier */
+	bool writable;        /* is, or was: else it can hold no copies */
 };
 
 /* Remembers one; false: no room. */

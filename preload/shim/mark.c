@@ -16,7 +16,7 @@ EXPORT void sparktrace_mark(const char *name)
 
 	if (!name || !guard_enter_nested(&guard))
 		return;
-	EVENT_TAIL(mark, name, strlen(name), .r.thread = 0);
+	EVENT_TAIL(mark, name, strlen(name));
 	EVENT(moment, .what = ST_MOMENT_MARK, .size = 0);
 	guard_leave(&guard);
 }

@@ -67,7 +67,7 @@ uint64_t producer_put(struct st_ring *ring, uint64_t size, const struct piece *p
 		if (at + bytes > tail + size)
 			return lose(ring, bytes);
 	} while (!atomic_compare_exchange_weak_explicit(&ring->head, &head, at + bytes, memory_order_relaxed,
-							memory_order_relaxed));
+	                                                memory_order_relaxed));
 	if (at != head)
 		pad(ring, size, head, at);
 	return piece_commit(piece, st_ring_data(ring) + (at & (size - 1)), at);

@@ -10,7 +10,7 @@
 /* One record in two pieces: the head with its fields, and the tail. */
 struct piece {
 	const struct st_record *record; /* `words` is that of the whole record */
-	size_t record_bytes;		/* without the tail */
+	size_t record_bytes;            /* without the tail */
 	const void *tail;
 	size_t tail_bytes; /* padded to 8 with NUL */
 };

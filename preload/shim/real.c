@@ -15,14 +15,14 @@ _Atomic bool real_ready;
 /* What a lookup needs of one loaded object. */
 struct object {
 	const struct link_map *map;
-	const ElfW(Sym) *symbols;
+	const ElfW(Sym) * symbols;
 	const char *strings;
 	const uint32_t *gnu_hash, *hash;
 	const uint16_t *versions;
 };
 
 /* glibc has made these addresses absolute where the section is writable; elsewhere (vdso) they are relative. */
-static const void *dynamic_pointer(const struct link_map *map, const ElfW(Dyn) *entry)
+static const void *dynamic_pointer(const struct link_map *map, const ElfW(Dyn) * entry)
 {
 	ElfW(Addr) at = entry->d_un.d_ptr;
 
@@ -52,9 +52,11 @@ static bool symbol_matches(const struct object *object, uint32_t index, const ch
 	const ElfW(Sym) *symbol = &object->symbols[index];
 	unsigned type = ELF64_ST_TYPE(symbol->st_info);
 
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 || (type != STT_FUNC && type != STT_NOTYPE))
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
+	    (type != STT_FUNC && type != STT_NOTYPE))
 		return false;
-	if (object->versions && (object->versions[index] & 0x8000)) /* an old version, kept for old programs */
+	if (object->versions &&
+	    (object->versions[index] & 0x8000)) /* an old version, kept for old programs */
 		return false;
 	return strcmp(object->strings + symbol->st_name, name) == 0;
 }

@@ -13,12 +13,12 @@
 
 #include "banned.h"
 
-#define FOLDERS	   3
-#define FOLDER	   200 /* bytes of a folder's path: with the ring's name it fits into the ring's head */
-#define MIN_SIZE   (512u << 10)
-#define MAX_SIZE   (1u << 30)
+#define FOLDERS     3
+#define FOLDER      200 /* bytes of a folder's path: with the ring's name it fits into the ring's head */
+#define MIN_SIZE    (512u << 10)
+#define MAX_SIZE    (1u << 30)
 #define START_FIELD 22 /* of /proc/PID/stat */
-#define NAMES	   8   /* tries, when rings of that name are there: of earlier programs, before an exec */
+#define NAMES       8  /* tries, when rings of that name are there: of earlier programs, before an exec */
 
 /* What the parent asks for, and what the child answers in the same memory. */
 struct request {
@@ -97,7 +97,8 @@ static long create_new(struct request *request, const char *folder)
 
 	for (unsigned i = 0; i < NAMES && fd == -EEXIST; i++) {
 		write_path(request, folder, i);
-		fd = sys_openat(AT_FDCWD, request->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = sys_openat(AT_FDCWD, request->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		                0600);
 	}
 	return fd;
 }

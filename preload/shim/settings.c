@@ -37,10 +37,8 @@ static const struct unit {
 	const char *name;
 	uint64_t bytes;
 } units[] = {
-	{"", 1},           {"B", 1},
-	{"KiB", 1u << 10}, {"K", 1u << 10},
-	{"MiB", 1u << 20}, {"M", 1u << 20},
-	{"GiB", 1u << 30}, {"G", 1u << 30},
+	{"", 1},           {"B", 1},        {"KiB", 1u << 10}, {"K", 1u << 10},
+	{"MiB", 1u << 20}, {"M", 1u << 20}, {"GiB", 1u << 30}, {"G", 1u << 30},
 };
 
 /* Digits at the front of `value`; false when there are none or too many. */
@@ -50,7 +48,8 @@ static bool parse_digits(const char **value, uint64_t *ret_number)
 	uint64_t number = 0;
 
 	for (; *at >= '0' && *at <= '9'; at++)
-		if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *at - '0', &number))
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, *at - '0', &number))
 			return false;
 	if (at == *value)
 		return false;

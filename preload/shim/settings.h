@@ -14,13 +14,13 @@
 #define SETTING_TEXT 1024
 
 /* How a value is written, and what it is here. */
-#define SETTING_TYPE_SIZE     uint64_t	   /* bytes: 4096, 64KiB, 1.5GiB */
-#define SETTING_TYPE_COUNT    uint64_t	   /* unsigned integer */
-#define SETTING_TYPE_MS	      uint64_t	   /* milliseconds, 1 at least */
-#define SETTING_TYPE_FLAG     uint64_t	   /* 0 or 1 */
-#define SETTING_TYPE_SWITCH   uint64_t	   /* on or off: 1 or 0 */
-#define SETTING_TYPE_UNWIND   uint64_t	   /* a word of enum setting_unwind */
-#define SETTING_TYPE_PATH     const char * /* a path, "" when not set */
+#define SETTING_TYPE_SIZE   uint64_t     /* bytes: 4096, 64KiB, 1.5GiB */
+#define SETTING_TYPE_COUNT  uint64_t     /* unsigned integer */
+#define SETTING_TYPE_MS     uint64_t     /* milliseconds, 1 at least */
+#define SETTING_TYPE_FLAG   uint64_t     /* 0 or 1 */
+#define SETTING_TYPE_SWITCH uint64_t     /* on or off: 1 or 0 */
+#define SETTING_TYPE_UNWIND uint64_t     /* a word of enum setting_unwind */
+#define SETTING_TYPE_PATH   const char * /* a path, "" when not set */
 
 enum setting_unwind { UNWIND_AUTO, UNWIND_FRAME, UNWIND_LIBUNWIND, UNWIND_OFF };
 

@@ -62,7 +62,7 @@ static int become(void *arg)
 			continue;
 		request->arguments[0] = request->program[i];
 		r = sys_call3(SYS_execve, (long)request->program[i], (long)request->arguments,
-			      (long)request->environment);
+		              (long)request->environment);
 		if (r != -ENOENT && r != -ENOTDIR)
 			error = r;
 	}
@@ -118,7 +118,8 @@ static int request_run(struct request *request, struct st_ring *ring)
 
 	write_programs(request);
 	write_vectors(request, ring);
-	request->pid = -EINVAL; /* where the middle child runs in the caller itself there is no recorder either */
+	request->pid =
+		-EINVAL; /* where the middle child runs in the caller itself there is no recorder either */
 	r = aside_run(middle, request);
 	if (r < 0)
 		return r;

@@ -55,7 +55,8 @@ static void note_fadvise(int fd, off_t offset, size_t size, int advice)
 	if (!file_any_weights() || !guard_enter(&guard))
 		return;
 	if (file_of(fd, &file) && file_weights(&file))
-		EVENT(fadvise, .file = file.id, .offset = (uint64_t)offset, .size = size, .advice = (unsigned)advice);
+		EVENT(fadvise, .file = file.id, .offset = (uint64_t)offset, .size = size,
+		      .advice = (unsigned)advice);
 	guard_leave(&guard);
 }
 
@@ -68,7 +69,8 @@ EXPORT int posix_fadvise(int fd, off_t offset, off_t size, int advice)
 	return r;
 }
 
-EXPORT int posix_fadvise64(int fd, off64_t offset, off64_t size, int advice) __attribute__((alias("posix_fadvise")));
+EXPORT int posix_fadvise64(int fd, off64_t offset, off64_t size, int advice)
+	__attribute__((alias("posix_fadvise")));
 
 EXPORT ssize_t readahead(int fd, off64_t offset, size_t size)
 {

@@ -30,15 +30,15 @@ static void note_open(int fd, int dirfd, const char *path, int flags)
 }
 
 /* The mode is there only when a file may be made. */
-#define MODE_OF(flags, more)                                            \
-	({                                                              \
-		mode_t mode_ = 0;                                       \
+#define MODE_OF(flags, more)                                               \
+	({                                                                 \
+		mode_t mode_ = 0;                                          \
 		if ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE) { \
-			va_start(more, flags);                          \
-			mode_ = va_arg(more, mode_t);                   \
-			va_end(more);                                   \
-		}                                                       \
-		mode_;                                                  \
+			va_start(more, flags);                             \
+			mode_ = va_arg(more, mode_t);                      \
+			va_end(more);                                      \
+		}                                                          \
+		mode_;                                                     \
 	})
 
 EXPORT int open(const char *path, int flags, ...)

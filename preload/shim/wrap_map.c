@@ -157,9 +157,10 @@ static void note_remap(struct move *move, void *old, size_t old_size, void *new,
 	bool failed = new == MAP_FAILED;
 
 	if (move->count)
-		move_put(move, (uintptr_t)old, old_size, (uintptr_t)(failed ? old : new), failed ? old_size : new_size);
+		move_put(move, (uintptr_t)old, old_size, (uintptr_t)(failed ? old : new),
+		         failed ? old_size : new_size);
 	if (!failed)
-		EVENT(remap, .addr = (uintptr_t)old, .size = old_size, .new_addr = (uintptr_t)new,
+		EVENT(remap, .addr = (uintptr_t)old, .size = old_size, .new_addr = (uintptr_t) new,
 		      .new_size = new_size, .flags = (unsigned)flags, .stack = stack_id());
 }
 

@@ -85,7 +85,8 @@ EXPORT int execve(const char *path, char *const arguments[], char *const environ
 	return exec_failed(seq, real()->execve(path, arguments, environment));
 }
 
-EXPORT int execveat(int dirfd, const char *path, char *const arguments[], char *const environment[], int flags)
+EXPORT int execveat(int dirfd, const char *path, char *const arguments[], char *const environment[],
+                    int flags)
 {
 	uint64_t seq = note_exec(path);
 
@@ -186,7 +187,8 @@ EXPORT int execle(const char *path, const char *first, ...)
 }
 
 EXPORT int posix_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_actions_t *actions,
-		       const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+                       const posix_spawnattr_t *attributes, char *const arguments[],
+                       char *const environment[])
 {
 	pid_t pid;
 	int r = real()->posix_spawn(&pid, path, actions, attributes, arguments, environment);
@@ -200,7 +202,8 @@ EXPORT int posix_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_
 }
 
 EXPORT int posix_spawnp(pid_t *ret_pid, const char *file, const posix_spawn_file_actions_t *actions,
-			const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+                        const posix_spawnattr_t *attributes, char *const arguments[],
+                        char *const environment[])
 {
 	pid_t pid;
 	int r = real()->posix_spawnp(&pid, file, actions, attributes, arguments, environment);

@@ -44,7 +44,8 @@ static uint64_t offset_before(int fd, off_t offset, size_t got)
 	return at > 0 ? (uint64_t)at : 0;
 }
 
-static void note_bytes(const struct file *file, uint64_t offset, size_t got, const void *to, enum st_read_how how)
+static void note_bytes(const struct file *file, uint64_t offset, size_t got, const void *to,
+                       enum st_read_how how)
 {
 	EVENT(read, .file = file->id, .offset = offset, .size = got, .addr = (uintptr_t)to, .how = how,
 	      .stack = stack_id());
@@ -52,7 +53,8 @@ static void note_bytes(const struct file *file, uint64_t offset, size_t got, con
 		load_ended(file->size);
 }
 
-static __attribute__((noinline)) void note_read(int fd, off_t offset, ssize_t got, const void *to, enum st_read_how how)
+static __attribute__((noinline)) void note_read(int fd, off_t offset, ssize_t got, const void *to,
+                                                enum st_read_how how)
 {
 	struct guard guard;
 	struct file file;
@@ -123,8 +125,8 @@ static void note_pieces(const struct file *file, uint64_t offset, size_t got, co
 	}
 }
 
-static __attribute__((noinline)) void note_vector(int fd, off_t offset, ssize_t got, const struct iovec *pieces,
-                                                  enum st_read_how how)
+static __attribute__((noinline)) void note_vector(int fd, off_t offset, ssize_t got,
+                                                  const struct iovec *pieces, enum st_read_how how)
 {
 	struct guard guard;
 	struct file file;
@@ -187,7 +189,8 @@ EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t size)
 
 EXPORT ssize_t sendfile64(int out, int in, off64_t *offset, size_t size) __attribute__((alias("sendfile")));
 
-EXPORT ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t size, unsigned flags)
+EXPORT ssize_t copy_file_range(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t size,
+                               unsigned flags)
 {
 	ssize_t got = real()->copy_file_range(in, in_offset, out, out_offset, size, flags);
 

@@ -2,15 +2,20 @@
 /*
  * Tight loops whose cost scripts/bench compares with and without the shim.
  *
- *	loops [-t WEIGHT_FILE] [-n ROUNDS] [-b BATCHES] mmap | malloc | device | load FILE
+ *	loops [-s] [-t WEIGHT_FILE] [-n ROUNDS] [-b BATCHES] mmap | malloc | device | idle | load FILE
  *
- * Prints the median and the least ns a round over the batches. With -t the weight file is opened
+ * Prints ns a round over the batches: median, lower quartile, least. With -t the weight file is opened
  * first, which is what starts a recording. `device` is cudaMalloc + cudaFree of the runtime found by
- * soname; the batches of `load` are whole loads (map, touch each page, unmap), a round is a page.
+ * soname; a batch of `load` is a whole load (map, touch each page, unmap), a round of `idle` one ms of
+ * sleep. Before several batches an eleventh of one is done unmeasured.
+ *
+ * -s: stops itself before and behind each batch, for tests/bench/steps, which counts what lies between.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +30,7 @@
 static int (*device_malloc)(void **, size_t);
 static int (*device_free)(void *);
 static const char *load_path;
+static bool stops;
 
 static double now_ns(void)
 {
@@ -92,6 +98,13 @@ static void round_load(long n)
 	close(fd);
 }
 
+static void round_idle(long n)
+{
+	const struct timespec pause = {.tv_sec = n / 1000, .tv_nsec = n % 1000 * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
 static void device_open(void)
 {
 	static const char soname[] = "libcuda" "rt.so.13";
@@ -112,23 +125,40 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void stop(void)
+{
+	if (stops)
+		raise(SIGSTOP);
+}
+
+static void print(const double *took, int batches)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	printf("median_ns=%.2f quarter_ns=%.2f least_ns=%.2f hwm_kb=%ld user_us=%ld system_us=%ld\n",
+	       took[batches / 2], took[batches / 4], took[0], ru.ru_maxrss,
+	       ru.ru_utime.tv_sec * 1000000L + ru.ru_utime.tv_usec,
+	       ru.ru_stime.tv_sec * 1000000L + ru.ru_stime.tv_usec);
+}
+
 static void run(void (*round)(long), long n, int batches)
 {
 	static double took[BATCHES_MAX];
-	struct rusage ru;
 
-	round(n / 10 + 1);
+	if (batches > 1)
+		round(n / 10 + 1);
 	for (int i = 0; i < batches; i++) {
-		double t = now_ns();
+		double t;
 
+		stop();
+		t = now_ns();
 		round(n);
 		took[i] = (now_ns() - t) / (double)n;
+		stop();
 	}
 	qsort(took, (size_t)batches, sizeof(took[0]), compare);
-	getrusage(RUSAGE_SELF, &ru);
-	printf("median_ns=%.2f least_ns=%.2f hwm_kb=%ld user_us=%ld system_us=%ld\n", took[batches / 2], took[0],
-	       ru.ru_maxrss, ru.ru_utime.tv_sec * 1000000L + ru.ru_utime.tv_usec,
-	       ru.ru_stime.tv_sec * 1000000L + ru.ru_stime.tv_usec);
+	print(took, batches);
 }
 
 static void touch(const char *path)
@@ -140,13 +170,32 @@ static void touch(const char *path)
 	close(fd);
 }
 
+static int run_named(char **words, int count, long n, int batches)
+{
+	if (!strcmp(words[0], "mmap"))
+		run(round_mmap, n, batches);
+	else if (!strcmp(words[0], "malloc"))
+		run(round_malloc, n, batches);
+	else if (!strcmp(words[0], "device"))
+		device_open(), run(round_device, n, batches);
+	else if (!strcmp(words[0], "idle"))
+		run(round_idle, n, batches);
+	else if (!strcmp(words[0], "load") && count > 1)
+		load_path = words[1], run(round_load, 1, batches);
+	else
+		return 2;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int opt, batches = 21;
 	long n = 20000;
 
-	while ((opt = getopt(argc, argv, "t:n:b:")) != -1) {
-		if (opt == 't')
+	while ((opt = getopt(argc, argv, "st:n:b:")) != -1) {
+		if (opt == 's')
+			stops = true;
+		else if (opt == 't')
 			touch(optarg);
 		else if (opt == 'n')
 			n = atol(optarg);
@@ -157,15 +206,5 @@ int main(int argc, char **argv)
 	}
 	if (optind >= argc || n < 1 || batches < 1 || batches > BATCHES_MAX)
 		return 2;
-	if (!strcmp(argv[optind], "mmap"))
-		run(round_mmap, n, batches);
-	else if (!strcmp(argv[optind], "malloc"))
-		run(round_malloc, n, batches);
-	else if (!strcmp(argv[optind], "device"))
-		device_open(), run(round_device, n, batches);
-	else if (!strcmp(argv[optind], "load") && optind + 1 < argc)
-		load_path = argv[optind + 1], run(round_load, 1, batches);
-	else
-		return 2;
-	return 0;
+	return run_named(argv + optind, argc - optind, n, batches);
 }

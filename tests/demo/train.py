@@ -8,6 +8,7 @@ usage: train.py [--prepare] [--checkpoint FOLDER] [--mib 1024] [--shards 4] [--s
 """
 
 import argparse
+import contextlib
 import os
 import time
 
@@ -65,12 +66,16 @@ def cache_drop(paths):
 
 
 def weights_load(paths):
-    from safetensors.torch import load_file
+    """As the large libraries do: all shards are open while tensors are fetched by name."""
+    from safetensors import safe_open
 
     weights = {}
-    for number, path in enumerate(paths, 1):
-        weights.update(load_file(path, device="cuda"))
-        print(f"loaded shard {number} of {len(paths)}", flush=True)
+    with contextlib.ExitStack() as stack:
+        shards = [stack.enter_context(safe_open(path, framework="pt", device="cuda")) for path in paths]
+        for number, shard in enumerate(shards, 1):
+            for name in shard.keys():
+                weights[name] = shard.get_tensor(name)
+            print(f"loaded shard {number} of {len(shards)}", flush=True)
     return weights
 
 

@@ -2,12 +2,14 @@
 /*
  * Opens a plugin and runs it.
  *
- *	host PLUGIN local|global|deepbind [OTHER_DRIVER]
+ *	host PLUGIN local|global|deepbind [OTHER_DRIVER|- [WEIGHTS]]
  *
- * OTHER_DRIVER, a second driver library, is asked for one allocation of 4 MiB afterwards.
+ * OTHER_DRIVER, a second driver library, is asked for one allocation of 4 MiB afterwards. WEIGHTS is a file that
+ * starts a recording when it is opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +43,9 @@ int main(int argc, char **argv)
 	}
 	run = (int (*)(size_t))dlsym(plugin, "plugin_run");
 	printf("plugin %d\n", run(1 << 20));
-	if (argc > 3)
+	if (argc > 4)
+		printf("weights %d\n", open(argv[4], O_RDONLY | O_CLOEXEC) >= 0);
+	if (argc > 3 && strcmp(argv[3], "-") != 0)
 		printf("other %d\n", other_driver(argv[3]));
 	return 0;
 }

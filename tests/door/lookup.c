@@ -66,6 +66,7 @@ int main(void)
 	ask("next", RTLD_NEXT, "half_cos");
 	ask("next", RTLD_NEXT, "cuMemAlloc_v2");
 	ask("self", self, "half_cos");
+	ask("self", self, "cuInit");
 	ask("libc", libc, "mmap");
 	ask_version(libc, "dlsym", "GLIBC_2.34");
 	ask_version(libc, "dlsym", "NO_SUCH");

@@ -119,6 +119,15 @@ def drivers():
     library("libcuda-3f2a.so", "driver.c", "-Wl,-Bsymbolic,-soname,libcuda-3f2a.so", "-ldl")
 
 
+def weights():
+    """A small file of weights."""
+    path = T + "/model.safetensors"
+    head = json.dumps({"w": {"dtype": "U8", "shape": [4096], "data_offsets": [0, 4096]}}).encode()
+    with open(path, "wb") as f:
+        f.write(len(head).to_bytes(8, "little") + head + bytes(4096))
+    return path
+
+
 def test_lookup():
     """dlsym and dlvsym answer as ever: handles, RTLD_NEXT from a second library, RTLD_DEFAULT, errors."""
     library("libnext.so", "next.c", "-Wl,--no-as-needed", "-lm", "-ldl")
@@ -143,6 +152,9 @@ def test_plugins():
         events = traced(name, [host, T + "/%s.so" % plugin, "deepbind"], T + "/plain")
         if events is not None:
             result(name)
+    events = traced("bypass_is_reported", [host, T + "/opens.so", "deepbind", "-", weights()], T + "/plain")
+    if events is not None:
+        result("bypass_is_reported", "" if coverage(events, "RTLD_DEEPBIND") else "no coverage record")
     events = traced("driver_without_resolver", [host, T + "/opens.so", "local"], T + "/old")
     seen("driver_without_resolver", events, [MIB, MIB])
     events = traced("second_driver_is_reported", [host, T + "/opens.so", "local", T + "/libcuda-3f2a.so"], T + "/plain")
@@ -178,6 +190,29 @@ def test_five_doors():
         held = sum(live.values())
         peak = max(peak, held)
     result("five_doors", "" if (peak, held) == (1280 * MIB, 0) else "peak %d MiB, %d left" % (peak // MIB, held))
+    result("five_doors_in_the_report", "" if device_peak() == 1280 * MIB else "device peak %s" % device_peak())
+
+
+def device_peak():
+    report = subprocess.run([ANALYZE, "--json", T + "/trace.zst"], capture_output=True, text=True).stdout
+    return json.loads(report)["peak"]["device_peak_bytes"] if report else None
+
+
+def test_refused_request():
+    """Handles of a request that was refused half-way, twice, are not the peak; what came after it is."""
+    if not CUDA:
+        print("skip refused_request - no CUDA headers")
+        return
+    segments = build("segments", "segments.c", "-I" + CUDA, SIMCUDA + "/libcuda.so.1")
+    os.environ["SIMCUDA_LIMIT"] = str(128 * MIB)
+    events = traced("refused_request", [segments, "64", "96", "32"], SIMCUDA)
+    del os.environ["SIMCUDA_LIMIT"]
+    if events is None:
+        return
+    refused = [e for e in events if e["event"] == "handle_create" and e["result"] == 2]
+    peak = device_peak()
+    result("refused_request", "" if (len(refused), peak) == (2, 96 * MIB)
+           else "%d refused, peak %s bytes" % (len(refused), peak))
 
 
 def traced_values(name, command):
@@ -314,6 +349,17 @@ def test_toolkit():
         result(name, "" if right else "its pointers: %s" % error)
 
 
+def test_cublas():
+    """Its constructor asks dlsym before ours ran, and it carries a runtime of its own."""
+    if not os.path.exists(TOOLKIT + "/libcublas.so.13"):
+        print("skip toolkit_cublas - no %s/libcublas.so.13" % TOOLKIT)
+        return
+    program = build("cublas", "cublas.c", "-L" + TOOLKIT, "-l:libcublas.so.13", "-l:libcublasLt.so.13",
+                    "-Wl,-rpath," + TOOLKIT + ",--allow-shlib-undefined")
+    if traced("toolkit_cublas", [program], T + "/driver-alone") is not None:
+        result("toolkit_cublas")
+
+
 drivers()
 test_lookup()
 test_plugins()
@@ -321,6 +367,8 @@ test_resolver()
 if RUN:
     sys.exit(1 if failed else 0)
 test_five_doors()
+test_refused_request()
 test_entries()
 test_toolkit()
+test_cublas()
 sys.exit(1 if failed else 0)

@@ -52,8 +52,7 @@ def largest_map(command):
             size = json.loads(line)["size"]
             best = max(best, size // 4096)
     errors = dump.stderr.read()
-    # 3: the trace is not whole, which is what a kill leaves.
-    if dump.wait() not in (0, 3):
+    if dump.wait() != 0:
         raise RuntimeError("dump failed with %d: %s" % (dump.returncode, errors.strip()))
     return best
 
@@ -90,7 +89,7 @@ def one_round(number, rng, weight):
         if os.path.exists(trace) and os.path.getsize(trace):
             found = largest_map([analyze, "dump", trace])
         elif rings:
-            found = largest_map([analyze, "dump", "--ring", rings[0]])
+            found = largest_map([analyze, "dump", rings[0]])
         for pid in recorders(ring_dir):
             kill(pid)
         if found < last:

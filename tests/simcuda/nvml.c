@@ -10,16 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NVML_SUCCESS 0
-#define NVML_ERROR_INVALID_ARGUMENT 2
-#define NVML_ERROR_NOT_SUPPORTED 3
-#define NVML_ERROR_NOT_FOUND 6
+#define NVML_SUCCESS                 0
+#define NVML_ERROR_INVALID_ARGUMENT  2
+#define NVML_ERROR_NOT_SUPPORTED     3
+#define NVML_ERROR_NOT_FOUND         6
 #define NVML_ERROR_INSUFFICIENT_SIZE 7
 
-#define TEMPERATURE 52	  /* degrees Celsius */
-#define POWER 38000	  /* mW */
+#define TEMPERATURE 52     /* degrees Celsius */
+#define POWER       38000  /* mW */
 #define POWER_LIMIT 140000 /* mW */
-#define CLOCK_SM 2418	  /* MHz */
+#define CLOCK_SM    2418   /* MHz */
 
 typedef struct device *nvmlDevice_t;
 
@@ -91,10 +91,10 @@ static int number(const void *handle, unsigned int *value, unsigned int answer)
 }
 
 #define NVML __attribute__((visibility("default"))) int
-#define NOT_SUPPORTED(name) \
-	NVML name(void); \
-	NVML name(void) \
-	{ \
+#define NOT_SUPPORTED(name)                      \
+	NVML name(void);                         \
+	NVML name(void)                          \
+	{                                        \
 		return NVML_ERROR_NOT_SUPPORTED; \
 	}
 
@@ -116,8 +116,10 @@ NVML nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, struct nvml_pci *pci);
 NVML nvmlDeviceGetCudaComputeCapability(nvmlDevice_t handle, int *major, int *minor);
 NVML nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, struct nvml_memory *memory);
 NVML nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, struct nvml_memory_v2 *memory);
-NVML nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned int *count, struct nvml_process *processes);
-NVML nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t handle, unsigned int *count, struct nvml_process *processes);
+NVML nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned int *count,
+                                             struct nvml_process *processes);
+NVML nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t handle, unsigned int *count,
+                                          struct nvml_process *processes);
 NVML nvmlDeviceGetTemperature(nvmlDevice_t handle, unsigned int sensor, unsigned int *value);
 NVML nvmlDeviceGetPowerUsage(nvmlDevice_t handle, unsigned int *value);
 NVML nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t handle, unsigned int *value);
@@ -195,7 +197,8 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *ret_device)
 {
 	unsigned int domain = 0, bus = 0;
 
-	return handle_give(id && sscanf(id, "%x:%x:", &domain, &bus) == 2 && domain == 15 && bus == 1, ret_device);
+	return handle_give(id && sscanf(id, "%x:%x:", &domain, &bus) == 2 && domain == 15 && bus == 1,
+	                   ret_device);
 }
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *ret_device)
@@ -213,8 +216,8 @@ int nvmlDeviceGetName(nvmlDevice_t handle, char *name, unsigned int size)
 /* The bytes "simulated-gb10-0" that the driver's UUID has. */
 int nvmlDeviceGetUUID(nvmlDevice_t handle, char *uuid, unsigned int size)
 {
-	return handle == &device ? text(uuid, size, "GPU-73696d75-6c61-7465-642d-676231302d30") :
-				   NVML_ERROR_INVALID_ARGUMENT;
+	return handle == &device ? text(uuid, size, "GPU-73696d75-6c61-7465-642d-676231302d30")
+	                         : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 int nvmlDeviceGetIndex(nvmlDevice_t handle, unsigned int *index)
@@ -271,7 +274,8 @@ int nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, struct nvml_memory_v2 *memor
 	return NVML_SUCCESS;
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned int *count, struct nvml_process *processes)
+int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned int *count,
+                                            struct nvml_process *processes)
 {
 	unsigned long long total, used = device_bytes(&total);
 	unsigned int room;
@@ -284,12 +288,13 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned int *c
 		return NVML_SUCCESS;
 	if (!room || !processes)
 		return NVML_ERROR_INSUFFICIENT_SIZE;
-	processes[0] = (struct nvml_process){ (unsigned int)getpid(), used, ~0u, ~0u };
+	processes[0] = (struct nvml_process){(unsigned int)getpid(), used, ~0u, ~0u};
 	return NVML_SUCCESS;
 }
 
 /* The first version's records have only pid and bytes. */
-int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t handle, unsigned int *count, struct nvml_process *processes)
+int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t handle, unsigned int *count,
+                                         struct nvml_process *processes)
 {
 	struct nvml_process process;
 	int rc = nvmlDeviceGetComputeRunningProcesses_v3(handle, count, processes ? &process : NULL);
@@ -346,7 +351,7 @@ int nvmlDeviceGetP2PStatus(nvmlDevice_t a, nvmlDevice_t b, unsigned int index, u
 
 const char *nvmlErrorString(int result)
 {
-	return result == NVML_SUCCESS		  ? "Success" :
-	       result == NVML_ERROR_NOT_SUPPORTED ? "Not Supported" :
-						    "Error";
+	return result == NVML_SUCCESS               ? "Success"
+	       : result == NVML_ERROR_NOT_SUPPORTED ? "Not Supported"
+	                                            : "Error";
 }

@@ -41,9 +41,9 @@ static void header_write(FILE *file, unsigned long tensors, uint64_t bytes)
 	fprintf(memory, "{\"__metadata__\":{\"format\":\"pt\"}");
 	for (unsigned long i = 0; i < tensors; i++)
 		fprintf(memory,
-			",\"model.layers.%lu.weight\":{\"dtype\":\"BF16\",\"shape\":[%" PRIu64
-			"],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
-			i, bytes / 2, i * bytes, (i + 1) * bytes);
+		        ",\"model.layers.%lu.weight\":{\"dtype\":\"BF16\",\"shape\":[%" PRIu64
+		        "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+		        i, bytes / 2, i * bytes, (i + 1) * bytes);
 	fprintf(memory, "}");
 	fflush(memory);
 	fprintf(memory, "%*s", (int)(-length & 7), "");

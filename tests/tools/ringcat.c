@@ -19,7 +19,7 @@ static const struct field {
 	const char *name;
 } fields[] = {
 #define FIELDS_OF(number, name, tail, meaning) {number, NULL}, ST_FIELDS_##name(FIELD)
-#define FIELD(name, type, meaning)	       {0, #name},
+#define FIELD(name, type, meaning)             {0, #name},
 	ST_EVENTS(FIELDS_OF)
 #undef FIELDS_OF
 #undef FIELD
@@ -54,7 +54,8 @@ static const struct field *field_first(uint16_t number)
 
 static void print_record(const struct st_record *record, uint64_t position)
 {
-	const uint64_t *word = (const uint64_t *)(record + 1), *end = (const uint64_t *)record + record->words;
+	const uint64_t *word = (const uint64_t *)(record + 1),
+		       *end = (const uint64_t *)record + record->words;
 	const struct kind *kind = kind_find(record->kind);
 	const struct field *field, *last = fields + sizeof(fields) / sizeof(fields[0]);
 
@@ -99,8 +100,8 @@ int main(int argc, char **argv)
 	ring = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED || memcmp(ring->magic, ST_RING_MAGIC, 8) != 0)
 		return 2;
-	printf("ring size=%" PRIu64 " head=%" PRIu64 " tail=%" PRIu64 " lost=%" PRIu64 "\n", ring->size, ring->head,
-	       ring->tail, ring->lost_count);
+	printf("ring size=%" PRIu64 " head=%" PRIu64 " tail=%" PRIu64 " lost=%" PRIu64 "\n", ring->size,
+	       ring->head, ring->tail, ring->lost_count);
 	for (uint64_t at = ring->head > ring->size ? ring->head - ring->size : 0; at < ring->head;)
 		at = step(ring, at);
 	return 0;

@@ -194,6 +194,16 @@ static void test_unseen_needs(void **state)
 	model.needed.lower_bound = true;
 	assert_int_equal(budget_verdict(&b, &model, range_of(GIB)).verdict, VERDICT_CANNOT_TELL);
 	assert_int_equal(budget_verdict(&b, &model, range_of(101 * GIB)).verdict, VERDICT_DOES_NOT_FIT);
+	/* A refused request is the need itself, but in a load more would have followed. */
+	model.needed.request = GIB;
+	model.needed.died_in = PHASE_START;
+	assert_int_equal(budget_verdict(&b, &model, range_of(GIB)).verdict, VERDICT_FITS);
+	model.load.present = true;
+	assert_int_equal(budget_verdict(&b, &model, range_of(GIB)).verdict, VERDICT_CANNOT_TELL);
+	model.needed.died_in = PHASE_SETTLE;
+	assert_int_equal(budget_verdict(&b, &model, range_of(GIB)).verdict, VERDICT_CANNOT_TELL);
+	model.needed.died_in = PHASE_STEPS;
+	assert_int_equal(budget_verdict(&b, &model, range_of(GIB)).verdict, VERDICT_FITS);
 	model.needed.lower_bound = false;
 	b.blind = "something";
 	assert_int_equal(budget_verdict(&b, &model, range_of(GIB)).verdict, VERDICT_CANNOT_TELL);

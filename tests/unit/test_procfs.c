@@ -99,7 +99,7 @@ static void test_zoneinfo(void **state)
 {
 	static const char text[] =
 		"Node 0, zone      DMA\n  per-node stats\n      nr_inactive_anon 21692\n  pages free     "
-	        "2816\n"
+		"2816\n"
 		"        boost    0\n        min      8\n        low      10\n        high     12\n"
 		"        promo    14\n        spanned  4095\n  pagesets\n    cpu: 0\n"
 		"              count:    5\n              high:     20\n              batch:    1\n"
@@ -123,7 +123,7 @@ static void test_stat(void **state)
 	static const char text[] =
 		"42 (a) b (c)) Z 17 42 42 0 -1 4194560 123 0 0 0 1 2 3 4 20 0 1 0 123456789 0 0 "
 		"18446744073709551615 94000 95000 140737488347152 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 2 3 4 5 "
-	        "6 7 9";
+		"6 7 9";
 	struct procfs_stat stat;
 
 	(void)state;
@@ -144,7 +144,7 @@ static void test_stat(void **state)
 static void test_map(void **state)
 {
 	char line[] = "7f492f844000-7f492f99a000 r-xp 00026000 fe:00 1234567                    /usr/lib/a "
-	              "b.so (deleted)\n";
+		      "b.so (deleted)\n";
 	char bare[] = "7ffd1000-7ffd2000 rw-s 00000000 00:00 0 \n";
 	char bad[] = "hello\n";
 	struct procfs_map map;

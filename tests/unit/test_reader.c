@@ -60,7 +60,7 @@ static void a_second_pass_says_the_same(void **state)
 /* Cut anywhere, a trace keeps its whole blocks, and never looks whole. */
 static void cuts_cost_what_is_behind_them(void **state)
 {
-	const char *path = test_path("cut"), *copy = test_path("cut2");
+	const char *path = test_path("cut"), *copy = memory_path();
 	struct st_file_head head = test_head("");
 	size_t bytes, before = 0;
 	unsigned char *data;
@@ -87,7 +87,6 @@ static void cuts_cost_what_is_behind_them(void **state)
 	assert_int_equal(before, BLOCKS * EACH); /* all but the trailer's own block */
 	free(data);
 	unlink(path);
-	unlink(copy);
 }
 
 /* One wrong byte costs one block at most; what comes is what was written; and it is reported. */
@@ -113,7 +112,7 @@ static void check_flip(const char *path, size_t offset)
 static void flipped_bytes_cost_one_block(void **state)
 {
 	static const unsigned char masks[] = {0x01, 0x80, 0xFF};
-	const char *path = test_path("flip"), *copy = test_path("flip2");
+	const char *path = test_path("flip"), *copy = memory_path();
 	struct st_file_head head = test_head("");
 	size_t bytes;
 	unsigned char *data;
@@ -130,7 +129,6 @@ static void flipped_bytes_cost_one_block(void **state)
 		}
 	free(data);
 	unlink(path);
-	unlink(copy);
 }
 
 /* Where each frame of a trace begins; the last entry is the file's end. */

@@ -18,7 +18,7 @@
 #include "preload/shim/life.h"
 #include "preload/shim/producer.h"
 
-#define SIZE	4096
+#define SIZE    4096
 #define THREADS 4
 #define RECORDS 20000
 
@@ -47,7 +47,8 @@ static uint64_t put_mark(struct st_ring *ring, const char *text)
 
 static uint64_t put_unmap(struct st_ring *ring, uint64_t addr, uint64_t size)
 {
-	struct st_ev_unmap unmap = {.r = {.kind = ST_KIND_unmap, .words = sizeof(unmap) / 8}, .addr = addr, .size = size};
+	struct st_ev_unmap unmap = {
+		.r = {.kind = ST_KIND_unmap, .words = sizeof(unmap) / 8}, .addr = addr, .size = size};
 	struct piece piece = {&unmap.r, sizeof(unmap), NULL, 0};
 
 	return producer_put(ring, SIZE, &piece);

@@ -60,7 +60,7 @@ static void test_good(void **state)
 		" {\"__metadata__\":{\"format\":\"pt\",\"x\":\"{\\\"a\\\":[1,2]}\"},"
 		"\"model.a\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]},"
 		"\"\\u00e9\\\"\\\\\":{\"shape\":[],\"data_offsets\":[12,16],\"dtype\":\"F32\",\"later\":{"
-	        "\"a\":[null,true,-1.5e3]}},"
+		"\"a\":[null,true,-1.5e3]}},"
 		"\"none\":{\"dtype\":\"F64\",\"shape\":[0,5],\"data_offsets\":[16,16]},"
 		"\"new\":{\"dtype\":\"Q9_Z\",\"shape\":[7],\"data_offsets\":[16,20]},"
 		"\"half\":{\"dtype\":\"F4\",\"shape\":[8],\"data_offsets\":[20,24]}} \n  ";

@@ -68,7 +68,8 @@ static void add(uintptr_t start, uintptr_t end, uint64_t offset)
 	assert_true(maps_add(&mapping));
 }
 
-static void expect(uintptr_t start, uintptr_t end, unsigned *cursor, uintptr_t part, uintptr_t part_end, uint64_t offset)
+static void expect(uintptr_t start, uintptr_t end, unsigned *cursor, uintptr_t part, uintptr_t part_end,
+                   uint64_t offset)
 {
 	struct mapping mapping;
 

@@ -70,33 +70,55 @@ static bool holds_chain(const struct walk *walk)
 	return false;
 }
 
-static void both_walks_find_the_callers(void **state)
+static void frame_pointers_lead_to_the_callers(void **state)
 {
 	struct walk walk = link_4(frame_walk);
 
 	(void)state;
 	assert_true(holds_chain(&walk));
-	if (!libunwind_open())
-		skip();
-	walk = link_4(libunwind_walk);
-	assert_true(holds_chain(&walk));
 }
 
-static void a_long_stack_is_cut(void **state)
+/* On aarch64 libunwind before 1.8.3 loses its way, and nobody tells which version it is. */
+static void need_libunwind(void)
+{
+#ifdef __aarch64__
+	skip();
+#endif
+	if (!libunwind_open())
+		skip();
+}
+
+static void libunwind_finds_the_callers(void **state)
 {
 	struct walk walk;
 
 	(void)state;
+	need_libunwind();
+	walk = link_4(libunwind_walk);
+	assert_true(holds_chain(&walk));
+}
+
+static struct walk walk_three(walker *take)
+{
+	struct walk walk;
+
 	room = 3;
-	walk = link_4(frame_walk);
+	walk = link_4(take);
+	room = 64;
+	return walk;
+}
+
+static void a_long_stack_is_cut(void **state)
+{
+	struct walk walk = walk_three(frame_walk);
+
+	(void)state;
 	assert_int_equal(walk.count, 3);
 	assert_true(walk.cut);
-	if (libunwind_open()) {
-		walk = link_4(libunwind_walk);
-		assert_int_equal(walk.count, 3);
-		assert_true(walk.cut);
-	}
-	room = 64;
+	need_libunwind();
+	walk = walk_three(libunwind_walk);
+	assert_int_equal(walk.count, 3);
+	assert_true(walk.cut);
 }
 
 /* Calls frame_walk with `value` where its caller's frame pointer should be. */
@@ -240,7 +262,7 @@ static volatile int three = 3; /* nothing is unrolled: each round is the same ca
 
 static void a_stack_is_written_once(void **state)
 {
-	uint32_t same[3], other;
+	uint32_t same[3] = {0}, other;
 
 	(void)state;
 	for (int i = 0; i < three; i++)
@@ -310,22 +332,20 @@ static int recording_end(void **state)
 	return unlink(life_get()->ring->path);
 }
 
-/* The settings are read once, early: they must be there when the program starts. */
-static void start_again_with_settings(char **argv)
+/* The settings are read once, early: before the shim's own constructor. */
+static __attribute__((constructor(101))) void settings_set(void)
 {
 	const char *folder = getenv("T");
 
-	if (getenv("SPARKTRACE_RING_DIR"))
-		return;
 	setenv("SPARKTRACE_RING_DIR", folder ? folder : "/tmp", 1);
 	setenv("SPARKTRACE_QUIET", "1", 1);
-	execv("/proc/self/exe", argv);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_walks_find_the_callers),
+		cmocka_unit_test(frame_pointers_lead_to_the_callers),
+		cmocka_unit_test(libunwind_finds_the_callers),
 		cmocka_unit_test(a_long_stack_is_cut),
 		cmocka_unit_test(a_wild_frame_pointer_ends_the_walk),
 		cmocka_unit_test(a_coroutine_stack_is_not_left),
@@ -336,7 +356,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(threads_agree_on_a_stack),
 	};
 
-	(void)argc;
-	start_again_with_settings(argv);
 	return cmocka_run_group_tests(tests, recording_start, recording_end);
 }

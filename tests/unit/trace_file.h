@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,17 @@ static inline const char *test_path(const char *name)
 	char *path = paths[next++ % 4];
 
 	snprintf(path, sizeof(paths[0]), "%s/reader.%d.%s", folder ? folder : "/tmp", (int)getpid(), name);
+	return path;
+}
+
+/* A file in memory, for thousands of rewrites, each of which a disk would have to see through. */
+static inline const char *memory_path(void)
+{
+	static char path[32];
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return path;
 }
 

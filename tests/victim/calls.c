@@ -36,19 +36,22 @@ static char buffer[3 * MIB];
 static void *volatile nowhere = (void *)1;
 
 /* Says a result and, where it is a failure, the error; SAY(call) resets errno first. */
-#define SAY(call)                                                          \
-	do {                                                               \
-		errno = 0;                                                 \
-		long r_ = (long)(call);                                    \
-		printf("%s = %ld, errno %d\n", #call, r_, errno);          \
+#define SAY(call)                                                 \
+	do {                                                      \
+		errno = 0;                                        \
+		long r_ = (long)(call);                           \
+		printf("%s = %ld, errno %d\n", #call, r_, errno); \
 	} while (0)
-#define SAY_ADDRESS(call)                                                            \
-	({                                                                           \
-		errno = 0;                                                           \
-		void *p_ = (call);                                                   \
-		printf("%s: %s, errno %d\n", #call,                                  \
-		       p_ == MAP_FAILED ? "failed" : p_ ? "address" : "NULL", errno); \
-		p_;                                                                  \
+#define SAY_ADDRESS(call)                           \
+	({                                          \
+		errno = 0;                          \
+		void *p_ = (call);                  \
+		printf("%s: %s, errno %d\n", #call, \
+		       p_ == MAP_FAILED ? "failed"  \
+		       : p_             ? "address" \
+		                        : "NULL",               \
+		       errno);                      \
+		p_;                                 \
 	})
 
 static uint32_t sum(const void *bytes, size_t count)
@@ -158,6 +161,26 @@ static void copies(void)
 	close(dirfd);
 }
 
+/* A descriptor's number says nothing: it is taken over by another file, and a copy of it was never opened. */
+static void numbers(void)
+{
+	int dirfd = open(folder, O_DIRECTORY), plain = openat(dirfd, "copy", O_RDONLY);
+	int weights = open(path, O_RDONLY), copy = dup(weights);
+
+	SAY(read(weights, buffer, 1000));
+	SAY(dup2(plain, weights) == weights);
+	SAY(read(weights, buffer, 2000));
+	SAY(read(weights, buffer, 100000));
+	SAY(read(copy, buffer, 100000));
+	close(weights);
+	SAY(open(path, O_RDONLY) == weights);
+	SAY(read(weights, buffer, 3000));
+	close(weights);
+	close(copy);
+	close(plain);
+	close(dirfd);
+}
+
 static void maps(void)
 {
 	int fd = open(path, O_RDONLY);
@@ -261,6 +284,7 @@ int main(int argc, char **argv)
 	reads();
 	streams();
 	copies();
+	numbers();
 	maps();
 	locks();
 	heap(1000);

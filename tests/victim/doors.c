@@ -50,7 +50,8 @@ static void open_v1(alloc_fn **ret_alloc, free_fn **ret_free)
 
 static void open_v2(alloc_fn **ret_alloc, free_fn **ret_free)
 {
-	__typeof__(&cuGetProcAddress_v2) resolve = (__typeof__(resolve))dlsym(driver(), "cuGetProcAddress_v2");
+	__typeof__(&cuGetProcAddress_v2) resolve =
+		(__typeof__(resolve))dlsym(driver(), "cuGetProcAddress_v2");
 	CUdriverProcAddressQueryResult status;
 
 	MUST(resolve("cuMemAlloc", (void **)ret_alloc, 12000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
@@ -75,8 +76,8 @@ static void open_runtime(alloc_fn **ret_alloc, free_fn **ret_free)
 }
 
 static const struct door doors[] = {
-	{ "exports", open_exports }, { "dlsym", open_dlsym },	  { "v1", open_v1 },
-	{ "v2", open_v2 },	     { "runtime", open_runtime },
+	{"exports", open_exports}, {"dlsym", open_dlsym},     {"v1", open_v1},
+	{"v2", open_v2},           {"runtime", open_runtime},
 };
 #define DOORS (sizeof(doors) / sizeof(*doors))
 
@@ -92,8 +93,8 @@ int main(int argc, char **argv)
 {
 	double seconds = hold_option(&argc, argv);
 	size_t size = (argc > 1 ? strtoull(argv[1], NULL, 10) : 256) * MIB;
-	CUdeviceptr blocks[DOORS] = { 0 };
-	free_fn *frees[DOORS] = { NULL };
+	CUdeviceptr blocks[DOORS] = {0};
+	free_fn *frees[DOORS] = {NULL};
 
 	device_open();
 	for (size_t i = 0; i < DOORS; i++) {

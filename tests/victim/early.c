@@ -17,12 +17,13 @@ static const char *path = "/dev/null";
 static void step(const char *name)
 {
 	char line[128], byte;
-	void *large = calloc(1, 3 << 20), *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *large = calloc(1, 3 << 20),
+	     *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = open(path, O_RDONLY);
 	long got = read(fd, &byte, 1);
 
 	snprintf(line, sizeof(line), "%s: %s %s %d %ld\n", name, large ? "block" : "NULL",
-		 page != MAP_FAILED ? "page" : "failed", fd, got);
+	         page != MAP_FAILED ? "page" : "failed", fd, got);
 	if (write(1, line, strlen(line)) < 0)
 		_exit(3);
 	free(large);
@@ -38,7 +39,8 @@ static void before_all(int argc, char **argv, char **environment)
 	step("preinit");
 }
 
-__attribute__((section(".preinit_array"), used)) static void (*const preinit)(int, char **, char **) = before_all;
+__attribute__((section(".preinit_array"), used)) static void (*const preinit)(int, char **,
+                                                                              char **) = before_all;
 
 static __attribute__((constructor)) void construct(void)
 {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define THREADS 8
-#define BYTES	(1 << 20)
+#define BYTES   (1 << 20)
 
 static const char *path;
 static int rounds;

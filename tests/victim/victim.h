@@ -17,13 +17,13 @@
 #define MIB ((size_t)1 << 20)
 
 /* Ends the program with 3 when a call that must succeed does not. */
-#define MUST(call) \
-	do { \
-		int must_rc = (int)(call); \
-		if (must_rc != 0) { \
+#define MUST(call)                                                                              \
+	do {                                                                                    \
+		int must_rc = (int)(call);                                                      \
+		if (must_rc != 0) {                                                             \
 			fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, must_rc); \
-			exit(3); \
-		} \
+			exit(3);                                                                \
+		}                                                                               \
 	} while (0)
 
 struct tensor {
@@ -49,7 +49,7 @@ static inline void device_open(void)
 /* Reads only the header. Every data_offsets pair of it is a tensor, relative to the header's end. */
 static inline void weights_open(const char *path, struct weights *ret_weights)
 {
-	struct weights w = { .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	struct weights w = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
 	uint64_t length;
 	struct stat status;
 	char *text;
@@ -66,7 +66,7 @@ static inline void weights_open(const char *path, struct weights *ret_weights)
 	for (char *at = text; (at = strstr(at, "\"data_offsets\":["));) {
 		uint64_t first = strtoull(at + 16, &at, 10), end = strtoull(at + 1, &at, 10);
 
-		w.tensors[w.count++] = (struct tensor){ 8 + length + first, end - first };
+		w.tensors[w.count++] = (struct tensor){8 + length + first, end - first};
 	}
 	free(text);
 	*ret_weights = w;
@@ -83,7 +83,7 @@ static inline double hold_option(int *argc, char **argv)
 
 static inline void hold(double seconds)
 {
-	struct timespec time = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+	struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
 
 	fflush(stdout);
 	nanosleep(&time, NULL);

@@ -13,9 +13,9 @@ static inline long sys_call6(long n, long a, long b, long c, long d, long e, lon
 	register long x5 __asm__("x5") = f;
 
 	__asm__ volatile("svc #0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-			 : "memory", "cc");
+	                 : "+r"(x0)
+	                 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+	                 : "memory", "cc");
 	return x0;
 }
 
@@ -35,18 +35,18 @@ static inline long sys_clone_run(unsigned long flags, void *stack_top, int (*run
 	register void *x19 __asm__("x19") = arg;
 
 	__asm__ volatile("svc #0\n\t"
-			 "cbnz x0, 1f\n\t"
-			 "mov x29, #0\n\t"
-			 "mov x30, #0\n\t"
-			 "mov x0, x19\n\t"
-			 "blr x16\n\t"
-			 "mov x8, #93\n\t" /* exit */
-			 "svc #0\n\t"
-			 "brk #1\n\t"
-			 "1:"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x16), "r"(x19)
-			 : "memory", "cc");
+	                 "cbnz x0, 1f\n\t"
+	                 "mov x29, #0\n\t"
+	                 "mov x30, #0\n\t"
+	                 "mov x0, x19\n\t"
+	                 "blr x16\n\t"
+	                 "mov x8, #93\n\t" /* exit */
+	                 "svc #0\n\t"
+	                 "brk #1\n\t"
+	                 "1:"
+	                 : "+r"(x0)
+	                 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x16), "r"(x19)
+	                 : "memory", "cc");
 	return x0;
 }
 

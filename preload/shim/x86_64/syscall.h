@@ -10,9 +10,9 @@ static inline long sys_call6(long n, long a, long b, long c, long d, long e, lon
 	long ret;
 
 	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
+	                 : "=a"(ret)
+	                 : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+	                 : "rcx", "r11", "memory");
 	return ret;
 }
 
@@ -29,19 +29,20 @@ static inline long sys_clone_run(unsigned long flags, void *stack_top, int (*run
 	long ret;
 
 	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "mov %%r13, %%rdi\n\t"
-			 "call *%%r12\n\t"
-			 "mov %%eax, %%edi\n\t"
-			 "mov $60, %%eax\n\t" /* exit */
-			 "syscall\n\t"
-			 "hlt\n\t"
-			 "1:"
-			 : "=a"(ret)
-			 : "0"(56L), "D"(flags), "S"(stack_top), "d"(0L), "r"(r10), "r"(r8), "r"(r12), "r"(r13)
-			 : "rcx", "r11", "memory");
+	                 "test %%rax, %%rax\n\t"
+	                 "jnz 1f\n\t"
+	                 "xor %%ebp, %%ebp\n\t"
+	                 "mov %%r13, %%rdi\n\t"
+	                 "call *%%r12\n\t"
+	                 "mov %%eax, %%edi\n\t"
+	                 "mov $60, %%eax\n\t" /* exit */
+	                 "syscall\n\t"
+	                 "hlt\n\t"
+	                 "1:"
+	                 : "=a"(ret)
+	                 : "0"(56L), "D"(flags), "S"(stack_top), "d"(0L), "r"(r10), "r"(r8), "r"(r12),
+	                   "r"(r13)
+	                 : "rcx", "r11", "memory");
 	return ret;
 }
 

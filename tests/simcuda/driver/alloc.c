@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define PITCH 512u
+#define PITCH         512u
 #define POPULATE_READ 22 /* MADV_POPULATE_READ, Linux 5.14 */
 
 /* Takes device memory; on shortage once more after the pools gave back what they hold for nobody. */
@@ -44,7 +44,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size)
 	return device_alloc(__func__, address, size, SIM_PLAIN);
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height, unsigned int element)
+CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height,
+                            unsigned int element)
 {
 	CUresult rc;
 
@@ -73,7 +74,8 @@ CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned int flags
 		sim.counts.managed += size;
 		*address = block->addr;
 	}
-	ledger_note(__func__, block ? block->addr : 0, size, block ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, "");
+	ledger_note(__func__, block ? block->addr : 0, size, block ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY,
+	            "");
 	sim_unlock();
 	return block ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -101,7 +103,8 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 	sim_lock();
 	block = table_find(&sim.blocks, address);
 	size = block ? block->size : 0;
-	if (!block || block->addr != address || block->kind > SIM_CHUNK || (block->kind == SIM_CHUNK && !block->used))
+	if (!block || block->addr != address || block->kind > SIM_CHUNK ||
+	    (block->kind == SIM_CHUNK && !block->used))
 		rc = CUDA_ERROR_INVALID_VALUE;
 	else if (block->kind == SIM_CHUNK)
 		pool_release_chunk(block);
@@ -170,7 +173,8 @@ CUresult cuMemFreeHost(void *address)
 		sim_count(true, -(int64_t)size);
 		arena_give(&sim.pinned, block);
 	}
-	ledger_note(__func__, (uint64_t)(uintptr_t)address, size, block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, "");
+	ledger_note(__func__, (uint64_t)(uintptr_t)address, size,
+	            block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, "");
 	sim_unlock();
 	return block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

@@ -12,11 +12,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#define ARENA_SIZE (UINT64_C(1) << 40)
-#define ARENA_SIZE_MIN (UINT64_C(1) << 34)
-#define ARENA_CHECKED (UINT64_C(64) << 20) /* above this size, memory of the machine is looked at first */
-#define ARENA_SPARE (UINT64_C(256) << 20)  /* what the machine keeps */
-#define POPULATE_WRITE 23		   /* MADV_POPULATE_WRITE, Linux 5.14 */
+#define ARENA_SIZE_MIN (UINT64_C(1) << 34)   /* below this, no smaller window is tried */
+#define ARENA_CHECKED  (UINT64_C(64) << 20)  /* above this size, memory of the machine is looked at first */
+#define ARENA_SPARE    (UINT64_C(256) << 20) /* what the machine keeps */
+#define POPULATE_WRITE 23                    /* MADV_POPULATE_WRITE, Linux 5.14 */
 
 static long file_window(int fd, uint64_t size)
 {
@@ -24,13 +23,14 @@ static long file_window(int fd, uint64_t size)
 
 	if (rc < 0)
 		return rc;
-	return sim_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	return sim_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+	                   0);
 }
 
 int arena_init(struct sim_arena *arena, const char *name)
 {
 	long fd = sim_syscall(SYS_memfd_create, (long)name, 1 /* MFD_CLOEXEC */, 0, 0, 0, 0);
-	uint64_t size = ARENA_SIZE;
+	uint64_t size = sim.window;
 	long at;
 
 	if (fd < 0)
@@ -80,7 +80,7 @@ static bool pages_commit(const struct sim_arena *arena, const struct sim_block *
 		return false;
 	if (block->kind == SIM_HANDLE)
 		return sim_syscall(SYS_fallocate, arena->fd, 0, (long)(block->addr - arena->base),
-				   (long)block->span, 0, 0) == 0;
+		                   (long)block->span, 0, 0) == 0;
 	rc = sim_syscall(SYS_madvise, (long)block->addr, (long)block->span, POPULATE_WRITE, 0, 0, 0);
 	if (rc == -EINVAL) /* kernel before 5.14, or qemu-user */
 		touch_pages(block->addr, block->span);
@@ -109,7 +109,7 @@ struct sim_block *arena_take(struct sim_arena *arena, uint64_t size, enum sim_ki
 void arena_give(struct sim_arena *arena, struct sim_block *block)
 {
 	sim_syscall(SYS_fallocate, arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		    (long)(block->addr - arena->base), (long)block->span, 0, 0);
+	            (long)(block->addr - arena->base), (long)block->span, 0, 0);
 	if (block->addr < arena->low)
 		arena->low = block->addr;
 	table_remove(&sim.blocks, block);
@@ -117,8 +117,8 @@ void arena_give(struct sim_arena *arena, struct sim_block *block)
 
 int arena_map(const struct sim_arena *arena, uint64_t addr, uint64_t size, uint64_t offset)
 {
-	long at = sim_syscall(SYS_mmap, (long)addr, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			      arena->fd, (long)offset);
+	long at = sim_syscall(SYS_mmap, (long)addr, (long)size, PROT_READ | PROT_WRITE,
+	                      MAP_SHARED | MAP_FIXED, arena->fd, (long)offset);
 
 	if (at < 0 && at > -4096)
 		return (int)at;
@@ -130,7 +130,7 @@ int arena_map(const struct sim_arena *arena, uint64_t addr, uint64_t size, uint6
 int arena_unmap(uint64_t addr, uint64_t size)
 {
 	long at = sim_syscall(SYS_mmap, (long)addr, (long)size, PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
 	return at < 0 && at > -4096 ? (int)at : 0;
 }

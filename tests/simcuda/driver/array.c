@@ -61,7 +61,7 @@ CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 
 CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
 {
-	CUDA_ARRAY3D_DESCRIPTOR full = { 0 };
+	CUDA_ARRAY3D_DESCRIPTOR full = {0};
 
 	SIM_ENTER();
 	if (!desc)
@@ -93,12 +93,14 @@ CUresult cuArrayDestroy(CUarray array)
 		sim_count(false, -(int64_t)size);
 		arena_give(&sim.device, block);
 	}
-	ledger_note(__func__, (uint64_t)(uintptr_t)array, size, block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE, "");
+	ledger_note(__func__, (uint64_t)(uintptr_t)array, size,
+	            block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE, "");
 	sim_unlock();
 	return block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray array, CUdevice dev)
+CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *requirements, CUarray array,
+                                      CUdevice dev)
 {
 	const struct sim_block *block;
 

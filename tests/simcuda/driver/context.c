@@ -50,7 +50,8 @@ CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *params, unsigned 
 	return rc == CUDA_SUCCESS ? cuCtxPushCurrent_v2(*context) : rc;
 }
 
-CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params, int count, unsigned int flags, CUdevice dev)
+CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *params, int count, unsigned int flags,
+                        CUdevice dev)
 {
 	(void)params;
 	(void)count;

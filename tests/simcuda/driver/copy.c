@@ -13,15 +13,16 @@
 #define PIECE (UINT64_C(2) << 20)
 
 static const char *const source_names[] = {
-	[SIM_SOURCE_UNKNOWN] = "unknown",	  [SIM_SOURCE_ANONYMOUS] = "anonymous",
-	[SIM_SOURCE_PRIVATE] = "file_private",	  [SIM_SOURCE_COW] = "file_private_writable",
+	[SIM_SOURCE_UNKNOWN] = "unknown",      [SIM_SOURCE_ANONYMOUS] = "anonymous",
+	[SIM_SOURCE_PRIVATE] = "file_private", [SIM_SOURCE_COW] = "file_private_writable",
 	[SIM_SOURCE_SHARED] = "file_shared",
 };
 
 static bool block_device(const struct sim_block *block)
 {
 	return block->kind <= SIM_MANAGED || (block->kind == SIM_CHUNK && block->used) ||
-	       (block->kind == SIM_MAPPED && block->used) || block->kind == SIM_PINNED || block->kind == SIM_REGISTERED;
+	       (block->kind == SIM_MAPPED && block->used) || block->kind == SIM_PINNED ||
+	       block->kind == SIM_REGISTERED;
 }
 
 bool device_covers(uint64_t addr, uint64_t size)
@@ -99,18 +100,18 @@ static bool sides_valid(enum direction direction, uint64_t dst, uint64_t src, ui
 
 	sim_lock();
 	valid = (direction == D2H || direction == UNIFIED || device_covers(dst, size)) &&
-		(direction == H2D || direction == UNIFIED || device_covers(src, size));
+	        (direction == H2D || direction == UNIFIED || device_covers(src, size));
 	sim_unlock();
 	return valid && dst && src;
 }
 
-static void copy_note(const char *op, enum direction direction, uint64_t dst, uint64_t src, uint64_t size, CUresult rc,
-		      const char *source, uint64_t broken)
+static void copy_note(const char *op, enum direction direction, uint64_t dst, uint64_t src, uint64_t size,
+                      CUresult rc, const char *source, uint64_t broken)
 {
 	char extra[128];
 
-	snprintf(extra, sizeof(extra), ",\"src\":\"0x%" PRIx64 "\",\"source\":\"%s\",\"broke\":%" PRIu64, src, source,
-		 broken);
+	snprintf(extra, sizeof(extra), ",\"src\":\"0x%" PRIx64 "\",\"source\":\"%s\",\"broke\":%" PRIu64, src,
+	         source, broken);
 	sim_lock();
 	if (direction == H2D && rc == CUDA_SUCCESS)
 		sim.counts.copied += size;
@@ -118,7 +119,8 @@ static void copy_note(const char *op, enum direction direction, uint64_t dst, ui
 	sim_unlock();
 }
 
-static CUresult copy_bytes(const char *op, enum direction direction, uint64_t dst, uint64_t src, uint64_t size)
+static CUresult copy_bytes(const char *op, enum direction direction, uint64_t dst, uint64_t src,
+                           uint64_t size)
 {
 	const char *source = "";
 	uint64_t broken = 0;
@@ -143,8 +145,8 @@ static CUresult copy_bytes(const char *op, enum direction direction, uint64_t ds
 	return rc;
 }
 
-static CUresult copy_async(const char *op, enum direction direction, uint64_t dst, uint64_t src, uint64_t size,
-			   CUstream stream)
+static CUresult copy_async(const char *op, enum direction direction, uint64_t dst, uint64_t src,
+                           uint64_t size, CUstream stream)
 {
 	if (!stream_valid(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -207,7 +209,8 @@ CUresult cuMemcpyPeer(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext 
 	return copy_bytes(__func__, D2D, dst, src, size);
 }
 
-CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t size, CUstream stream)
+CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcontext from, size_t size,
+                           CUstream stream)
 {
 	SIM_ENTER();
 	(void)to;
@@ -215,8 +218,8 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src, CUcon
 	return copy_async(__func__, D2D, dst, src, size, stream);
 }
 
-static CUresult copy_batch(const char *op, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes,
-			   size_t count, size_t *ret_failed)
+static CUresult copy_batch(const char *op, const CUdeviceptr *dsts, const CUdeviceptr *srcs,
+                           const size_t *sizes, size_t count, size_t *ret_failed)
 {
 	CUresult rc = CUDA_SUCCESS;
 	size_t i;
@@ -232,7 +235,7 @@ static CUresult copy_batch(const char *op, const CUdeviceptr *dsts, const CUdevi
 
 /* A batch must name a stream that is not the default one. */
 CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-			       CUmemcpyAttributes *attrs, size_t *indices, size_t attr_count, CUstream stream)
+                               CUmemcpyAttributes *attrs, size_t *indices, size_t attr_count, CUstream stream)
 {
 	SIM_ENTER();
 	if (!stream || !stream_valid(stream))
@@ -243,8 +246,8 @@ CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *siz
 }
 
 CUresult cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
-			    CUmemcpyAttributes *attrs, size_t *indices, size_t attr_count, size_t *failed,
-			    CUstream stream)
+                            CUmemcpyAttributes *attrs, size_t *indices, size_t attr_count, size_t *failed,
+                            CUstream stream)
 {
 	SIM_ENTER();
 	if (!stream || !stream_valid(stream))

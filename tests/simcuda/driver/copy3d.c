@@ -24,7 +24,7 @@ static bool side_resolve(const struct place *place, struct side *ret_side)
 {
 	const struct sim_block *block;
 
-	*ret_side = (struct side){ .pitch = place->pitch, .slice = place->pitch * place->height };
+	*ret_side = (struct side){.pitch = place->pitch, .slice = place->pitch * place->height};
 	switch (place->type) {
 	case CU_MEMORYTYPE_HOST:
 		ret_side->addr = (uint64_t)(uintptr_t)place->host;
@@ -40,7 +40,7 @@ static bool side_resolve(const struct place *place, struct side *ret_side)
 			return false;
 		ret_side->addr = block->addr;
 		ret_side->pitch = block->offset; /* bytes of a row */
-		ret_side->slice = block->owner;	 /* bytes of a slice */
+		ret_side->slice = block->owner;  /* bytes of a slice */
 		break;
 	default:
 		return false;
@@ -49,16 +49,17 @@ static bool side_resolve(const struct place *place, struct side *ret_side)
 	return ret_side->addr != 0;
 }
 
-static void rows_copy(const struct side *dst, const struct side *src, size_t width, size_t height, size_t depth)
+static void rows_copy(const struct side *dst, const struct side *src, size_t width, size_t height,
+                      size_t depth)
 {
 	for (size_t z = 0; z < depth; z++)
 		for (size_t y = 0; y < height; y++)
 			memmove((void *)(dst->addr + z * dst->slice + y * dst->pitch),
-				(const void *)(src->addr + z * src->slice + y * src->pitch), width);
+			        (const void *)(src->addr + z * src->slice + y * src->pitch), width);
 }
 
 static CUresult copy_places(const char *op, const struct place *to, const struct place *from, size_t width,
-			    size_t height, size_t depth)
+                            size_t height, size_t depth)
 {
 	struct side dst, src;
 	char extra[64];
@@ -89,10 +90,24 @@ static CUresult copy_2d(const char *op, const CUDA_MEMCPY2D *copy)
 
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
-	to = (struct place){ copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes,
-			     copy->dstY, 0, copy->dstPitch ? copy->dstPitch : copy->WidthInBytes, copy->Height };
-	from = (struct place){ copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes,
-			       copy->srcY, 0, copy->srcPitch ? copy->srcPitch : copy->WidthInBytes, copy->Height };
+	to = (struct place){copy->dstMemoryType,
+	                    copy->dstHost,
+	                    copy->dstDevice,
+	                    copy->dstArray,
+	                    copy->dstXInBytes,
+	                    copy->dstY,
+	                    0,
+	                    copy->dstPitch ? copy->dstPitch : copy->WidthInBytes,
+	                    copy->Height};
+	from = (struct place){copy->srcMemoryType,
+	                      copy->srcHost,
+	                      copy->srcDevice,
+	                      copy->srcArray,
+	                      copy->srcXInBytes,
+	                      copy->srcY,
+	                      0,
+	                      copy->srcPitch ? copy->srcPitch : copy->WidthInBytes,
+	                      copy->Height};
 	return copy_places(op, &to, &from, copy->WidthInBytes, copy->Height, 1);
 }
 
@@ -102,12 +117,24 @@ static CUresult copy_3d(const char *op, const CUDA_MEMCPY3D *copy)
 
 	if (!copy)
 		return CUDA_ERROR_INVALID_VALUE;
-	to = (struct place){ copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes,
-			     copy->dstY, copy->dstZ, copy->dstPitch ? copy->dstPitch : copy->WidthInBytes,
-			     copy->dstHeight ? copy->dstHeight : copy->Height };
-	from = (struct place){ copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes,
-			       copy->srcY, copy->srcZ, copy->srcPitch ? copy->srcPitch : copy->WidthInBytes,
-			       copy->srcHeight ? copy->srcHeight : copy->Height };
+	to = (struct place){copy->dstMemoryType,
+	                    copy->dstHost,
+	                    copy->dstDevice,
+	                    copy->dstArray,
+	                    copy->dstXInBytes,
+	                    copy->dstY,
+	                    copy->dstZ,
+	                    copy->dstPitch ? copy->dstPitch : copy->WidthInBytes,
+	                    copy->dstHeight ? copy->dstHeight : copy->Height};
+	from = (struct place){copy->srcMemoryType,
+	                      copy->srcHost,
+	                      copy->srcDevice,
+	                      copy->srcArray,
+	                      copy->srcXInBytes,
+	                      copy->srcY,
+	                      copy->srcZ,
+	                      copy->srcPitch ? copy->srcPitch : copy->WidthInBytes,
+	                      copy->srcHeight ? copy->srcHeight : copy->Height};
 	return copy_places(op, &to, &from, copy->WidthInBytes, copy->Height, copy->Depth);
 }
 

@@ -33,8 +33,8 @@ void ledger_open(const char *path)
 	long fd;
 
 	path_expand(path, name, sizeof(name));
-	fd = sim_syscall(SYS_openat, AT_FDCWD, (long)name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644,
-			 0, 0);
+	fd = sim_syscall(SYS_openat, AT_FDCWD, (long)name,
+	                 O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644, 0, 0);
 	if (fd < 0)
 		return;
 	ledger_fd = sim_fd_raise((int)fd);
@@ -46,11 +46,12 @@ static int counts_print(char *line, size_t size)
 	const struct sim_counts *c = &sim.counts;
 
 	return snprintf(line, size,
-			",\"device\":%" PRIu64 ",\"pinned\":%" PRIu64 ",\"managed\":%" PRIu64 ",\"device_peak\":%" PRIu64
-			",\"pinned_peak\":%" PRIu64 ",\"total_peak\":%" PRIu64 ",\"broken\":%" PRIu64
-			",\"copied\":%" PRIu64 ",\"launches\":%" PRIu64 ",\"stubs\":%" PRIu64 "}\n",
-			c->device, c->pinned, c->managed, c->device_peak, c->pinned_peak, c->total_peak, c->broken,
-			c->copied, c->launches, c->stubs);
+	                ",\"device\":%" PRIu64 ",\"pinned\":%" PRIu64 ",\"managed\":%" PRIu64
+	                ",\"device_peak\":%" PRIu64 ",\"pinned_peak\":%" PRIu64 ",\"total_peak\":%" PRIu64
+	                ",\"broken\":%" PRIu64 ",\"copied\":%" PRIu64 ",\"launches\":%" PRIu64
+	                ",\"stubs\":%" PRIu64 "}\n",
+	                c->device, c->pinned, c->managed, c->device_peak, c->pinned_peak, c->total_peak,
+	                c->broken, c->copied, c->launches, c->stubs);
 }
 
 void ledger_note(const char *op, uint64_t addr, uint64_t size, CUresult rc, const char *extra)
@@ -61,8 +62,9 @@ void ledger_note(const char *op, uint64_t addr, uint64_t size, CUresult rc, cons
 	if (!sim.ledger || sim.forked)
 		return;
 	length = snprintf(line, sizeof(line) - 400,
-			  "{\"t\":%" PRIu64 ",\"op\":\"%s\",\"addr\":\"0x%" PRIx64 "\",\"size\":%" PRIu64 ",\"rc\":%d%s",
-			  sim_clock(), op, addr, size, (int)rc, extra);
+	                  "{\"t\":%" PRIu64 ",\"op\":\"%s\",\"addr\":\"0x%" PRIx64 "\",\"size\":%" PRIu64
+	                  ",\"rc\":%d%s",
+	                  sim_clock(), op, addr, size, (int)rc, extra);
 	length += counts_print(line + length, sizeof(line) - (size_t)length);
 	sim_syscall(SYS_write, ledger_fd, (long)line, length, 0, 0, 0);
 }

@@ -22,8 +22,8 @@ static void fill(uint64_t addr, uint32_t value, unsigned int width, size_t count
 }
 
 /* `rows` rows of `count` elements, `pitch` bytes apart. */
-static CUresult set_rows(const char *op, uint64_t addr, size_t pitch, uint32_t value, unsigned int width, size_t count,
-			 size_t rows)
+static CUresult set_rows(const char *op, uint64_t addr, size_t pitch, uint32_t value, unsigned int width,
+                         size_t count, size_t rows)
 {
 	uint64_t span = rows && count ? (rows - 1) * pitch + count * width : 0;
 	bool valid;
@@ -62,19 +62,22 @@ CUresult cuMemsetD32_v2(CUdeviceptr addr, unsigned int value, size_t count)
 CUresult cuMemsetD8Async(CUdeviceptr addr, unsigned char value, size_t count, CUstream stream)
 {
 	SIM_ENTER();
-	return stream_valid(stream) ? set_rows(__func__, addr, 0, value, 1, count, 1) : CUDA_ERROR_INVALID_HANDLE;
+	return stream_valid(stream) ? set_rows(__func__, addr, 0, value, 1, count, 1)
+	                            : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuMemsetD16Async(CUdeviceptr addr, unsigned short value, size_t count, CUstream stream)
 {
 	SIM_ENTER();
-	return stream_valid(stream) ? set_rows(__func__, addr, 0, value, 2, count, 1) : CUDA_ERROR_INVALID_HANDLE;
+	return stream_valid(stream) ? set_rows(__func__, addr, 0, value, 2, count, 1)
+	                            : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuMemsetD32Async(CUdeviceptr addr, unsigned int value, size_t count, CUstream stream)
 {
 	SIM_ENTER();
-	return stream_valid(stream) ? set_rows(__func__, addr, 0, value, 4, count, 1) : CUDA_ERROR_INVALID_HANDLE;
+	return stream_valid(stream) ? set_rows(__func__, addr, 0, value, 4, count, 1)
+	                            : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuMemsetD2D8_v2(CUdeviceptr addr, size_t pitch, unsigned char value, size_t width, size_t height)
@@ -84,9 +87,9 @@ CUresult cuMemsetD2D8_v2(CUdeviceptr addr, size_t pitch, unsigned char value, si
 }
 
 CUresult cuMemsetD2D8Async(CUdeviceptr addr, size_t pitch, unsigned char value, size_t width, size_t height,
-			   CUstream stream)
+                           CUstream stream)
 {
 	SIM_ENTER();
-	return stream_valid(stream) ? set_rows(__func__, addr, pitch, value, 1, width, height) :
-				      CUDA_ERROR_INVALID_HANDLE;
+	return stream_valid(stream) ? set_rows(__func__, addr, pitch, value, 1, width, height)
+	                            : CUDA_ERROR_INVALID_HANDLE;
 }

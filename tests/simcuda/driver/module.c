@@ -30,7 +30,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 }
 
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
-			    void **values)
+                            void **values)
 {
 	SIM_ENTER();
 	(void)count;
@@ -133,9 +133,9 @@ static CUresult launch(CUfunction function, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-			unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
-			void **extra)
+CUresult cuLaunchKernel(CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz,
+                        unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+                        CUstream stream, void **params, void **extra)
 {
 	SIM_ENTER();
 	(void)shared;
@@ -155,8 +155,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz,
-				   unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-				   CUstream stream, void **params)
+                                   unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
+                                   CUstream stream, void **params)
 {
 	SIM_ENTER();
 	(void)shared;
@@ -166,8 +166,9 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gx, unsigne
 	return launch(function, stream);
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int block_size,
-							      size_t shared, unsigned int flags)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
+                                                              int block_size, size_t shared,
+                                                              unsigned int flags)
 {
 	SIM_ENTER();
 	(void)shared;
@@ -178,7 +179,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size, size_t shared)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size,
+                                                     size_t shared)
 {
 	return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared, 0);
 }

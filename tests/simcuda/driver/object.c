@@ -19,7 +19,7 @@ static bool objects_init(void)
 	if (objects)
 		return true;
 	at = sim_syscall(SYS_mmap, 0, OBJECTS_MAX * sizeof(*objects), PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at < 0 && at > -4096)
 		return false;
 	objects = (struct sim_object *)at;

@@ -15,7 +15,8 @@ static bool on_host(const struct sim_block *block)
 }
 
 /* One attribute of an address in `block`; NULL: of ordinary memory, about which nothing is known. */
-static CUresult attribute_get(void *value, CUpointer_attribute attribute, uint64_t addr, const struct sim_block *block)
+static CUresult attribute_get(void *value, CUpointer_attribute attribute, uint64_t addr,
+                              const struct sim_block *block)
 {
 	switch ((int)attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -98,7 +99,8 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
 }
 
 /* Unlike the single query, this one answers about any address. */
-CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes, void **values, CUdeviceptr addr)
+CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes, void **values,
+                                CUdeviceptr addr)
 {
 	CUresult rc = CUDA_SUCCESS;
 
@@ -141,7 +143,7 @@ static CUresult managed_hint(const char *op, uint64_t addr, uint64_t size)
 }
 
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr addr, size_t size, CUmemLocation location, unsigned int flags,
-			       CUstream stream)
+                               CUstream stream)
 {
 	SIM_ENTER();
 	(void)location;

@@ -135,7 +135,7 @@ void pool_release_chunk(struct sim_block *block)
 }
 
 static CUresult pool_alloc(const char *op, CUdeviceptr *ret_address, uint64_t size, CUmemoryPool handle,
-			   CUstream stream)
+                           CUstream stream)
 {
 	struct sim_object *pool = object_get(handle, SIM_POOL);
 	struct sim_block *block;
@@ -151,9 +151,10 @@ static CUresult pool_alloc(const char *op, CUdeviceptr *ret_address, uint64_t si
 	block = chunk_take(pool, size);
 	if (block)
 		*ret_address = block->addr;
-	snprintf(extra, sizeof(extra), ",\"pool\":\"%p\",\"reserved\":%" PRIu64 ",\"used\":%" PRIu64, (void *)pool,
-		 pool->reserved, pool->used);
-	ledger_note(op, block ? block->addr : 0, size, block ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, extra);
+	snprintf(extra, sizeof(extra), ",\"pool\":\"%p\",\"reserved\":%" PRIu64 ",\"used\":%" PRIu64,
+	         (void *)pool, pool->reserved, pool->used);
+	ledger_note(op, block ? block->addr : 0, size, block ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY,
+	            extra);
 	sim_unlock();
 	return block ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -209,7 +210,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *ret_pool, const CUmemPoolProps *props)
 		*ret_pool = (CUmemoryPool)pool;
 	}
 	ledger_note(__func__, (uint64_t)(uintptr_t)pool, props->maxSize,
-		    pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, "");
+	            pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY, "");
 	sim_unlock();
 	return pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -18,10 +18,10 @@ struct map_query {
 	uint32_t dev_major, dev_minor, name_size, build_id_size;
 	uint64_t name_addr, build_id_addr;
 };
-#define MAP_QUERY _IOWR('f', 17, struct map_query)
+#define MAP_QUERY         _IOWR('f', 17, struct map_query)
 #define MAP_QUERY_OR_NEXT 0x10u
-#define MAP_WRITABLE 0x2u
-#define MAP_IS_SHARED 0x8u
+#define MAP_WRITABLE      0x2u
+#define MAP_IS_SHARED     0x8u
 
 struct mapping {
 	uint64_t start, end, inode;
@@ -59,7 +59,8 @@ static bool maps_search(long fd, uint64_t addr, struct mapping *ret_mapping)
 	size_t held = 0;
 	long got;
 
-	while ((got = sim_syscall(SYS_read, fd, (long)(text + held), (long)(sizeof(text) - 1 - held), 0, 0, 0)) > 0) {
+	while ((got = sim_syscall(SYS_read, fd, (long)(text + held), (long)(sizeof(text) - 1 - held), 0, 0,
+	                          0)) > 0) {
 		char *line = text, *newline;
 
 		text[held + (size_t)got] = '\0';
@@ -78,7 +79,8 @@ static bool maps_search(long fd, uint64_t addr, struct mapping *ret_mapping)
 
 static bool mapping_find(uint64_t addr, struct mapping *ret_mapping)
 {
-	struct map_query query = { .size = sizeof(query), .query_addr = addr, .query_flags = MAP_QUERY_OR_NEXT };
+	struct map_query query = {
+		.size = sizeof(query), .query_addr = addr, .query_flags = MAP_QUERY_OR_NEXT};
 	long fd = proc_open("/proc/self/maps"), rc;
 	bool found;
 
@@ -87,8 +89,8 @@ static bool mapping_find(uint64_t addr, struct mapping *ret_mapping)
 	rc = sim_syscall(SYS_ioctl, fd, MAP_QUERY, (long)&query, 0, 0, 0);
 	found = rc == 0;
 	if (found)
-		*ret_mapping = (struct mapping){ query.start, query.end, query.inode, query.flags & MAP_WRITABLE,
-						 query.flags & MAP_IS_SHARED };
+		*ret_mapping = (struct mapping){query.start, query.end, query.inode,
+		                                query.flags & MAP_WRITABLE, query.flags & MAP_IS_SHARED};
 	else
 		found = maps_search(fd, addr, ret_mapping);
 	proc_close(fd);
@@ -116,7 +118,7 @@ static uint64_t entries_anonymous(const uint64_t *entries, size_t count)
 	uint64_t anonymous = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		bool here = entries[i] >> 62 != 0;	   /* in memory or in swap */
+		bool here = entries[i] >> 62 != 0; /* in memory or in swap */
 		bool file = entries[i] >> 61 & 1;
 
 		anonymous += here && !file;
@@ -134,7 +136,8 @@ uint64_t proc_anonymous(uint64_t addr, uint64_t size)
 		return 0;
 	while (first < end) {
 		size_t count = end - first < 512 ? end - first : 512;
-		long got = sim_syscall(SYS_pread64, fd, (long)entries, (long)(count * 8), (long)(first * 8), 0, 0);
+		long got = sim_syscall(SYS_pread64, fd, (long)entries, (long)(count * 8), (long)(first * 8),
+		                       0, 0);
 
 		if (got <= 0)
 			break;
@@ -152,7 +155,8 @@ static void pages_rewrite(uint64_t addr, uint64_t end)
 		unsigned char *byte = (unsigned char *)at;
 		unsigned char value = __atomic_load_n(byte, __ATOMIC_RELAXED);
 
-		while (!__atomic_compare_exchange_n(byte, &value, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		while (!__atomic_compare_exchange_n(byte, &value, value, false, __ATOMIC_RELAXED,
+		                                    __ATOMIC_RELAXED))
 			;
 	}
 }

@@ -11,23 +11,23 @@ struct error {
 };
 
 static const struct error errors[] = {
-	{ CUDA_SUCCESS, "CUDA_SUCCESS", "no error" },
-	{ CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument" },
-	{ CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
-	{ CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error" },
-	{ CUDA_ERROR_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "driver shutting down" },
-	{ CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal" },
-	{ CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context" },
-	{ CUDA_ERROR_UNSUPPORTED_LIMIT, "CUDA_ERROR_UNSUPPORTED_LIMIT", "limit is not supported" },
-	{ CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle" },
-	{ CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
-	{ CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready" },
-	{ CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
-	  "part or all of the requested memory range is already mapped" },
-	{ CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
-	  "pointer does not correspond to a registered memory region" },
-	{ CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported" },
-	{ CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error" },
+	{CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+	{CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+	{CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+	{CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+	{CUDA_ERROR_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
+	{CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+	{CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+	{CUDA_ERROR_UNSUPPORTED_LIMIT, "CUDA_ERROR_UNSUPPORTED_LIMIT", "limit is not supported"},
+	{CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+	{CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+	{CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
+	{CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+         "part or all of the requested memory range is already mapped"},
+	{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+         "pointer does not correspond to a registered memory region"},
+	{CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+	{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
 static const struct error *error_find(CUresult code)
@@ -86,10 +86,11 @@ static size_t rows_find(const char *name)
 /* The newest row that the version covers; a per-thread-stream twin wins over it where one is wanted. */
 static const struct resolver_row *row_choose(const char *name, int version, bool per_thread, bool *ret_known)
 {
-	const struct resolver_row *best[2] = { NULL, NULL };
+	const struct resolver_row *best[2] = {NULL, NULL};
 
 	*ret_known = false;
-	for (size_t i = rows_find(name); i < resolver_count && strcmp(resolver_rows[i].base, name) == 0; i++) {
+	for (size_t i = rows_find(name); i < resolver_count && strcmp(resolver_rows[i].base, name) == 0;
+	     i++) {
 		const struct resolver_row *row = &resolver_rows[i];
 
 		*ret_known = true;
@@ -100,7 +101,7 @@ static const struct resolver_row *row_choose(const char *name, int version, bool
 }
 
 CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
-			     CUdriverProcAddressQueryResult *status)
+                             CUdriverProcAddressQueryResult *status)
 {
 	const struct resolver_row *row;
 	bool known;
@@ -110,9 +111,9 @@ CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuu
 	row = row_choose(name, version, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &known);
 	*function = row ? row->function : NULL;
 	if (status)
-		*status = row	? CU_GET_PROC_ADDRESS_SUCCESS :
-			  known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT :
-				  CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+		*status = row     ? CU_GET_PROC_ADDRESS_SUCCESS
+		          : known ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+		                  : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return row || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 

@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #define SIM_DRIVER_VERSION 13000
-#define SIM_PAGE 4096u
-#define SIM_GRANULE (UINT64_C(2) << 20) /* VMM granularity, and what pools grow by */
-#define SIM_DEVICE_NAME "NVIDIA GB10 (simulated)"
+#define SIM_PAGE           4096u
+#define SIM_GRANULE        (UINT64_C(2) << 20) /* VMM granularity, and what pools grow by */
+#define SIM_DEVICE_NAME    "NVIDIA GB10 (simulated)"
 
 /* What an address range is. */
 enum sim_kind {
@@ -44,9 +44,10 @@ struct sim_block {
 	uint64_t addr;
 	uint64_t size; /* as asked */
 	uint64_t span; /* size in whole pages */
-	uint64_t owner;	 /* pool of a chunk, handle of a mapping, descriptor of an array, flags of pinned memory */
+	uint64_t
+		owner; /* pool of a chunk, handle of a mapping, descriptor of an array, flags of pinned memory */
 	uint64_t offset; /* of a mapping in its handle */
-	uint64_t id;	 /* never used again */
+	uint64_t id;     /* never used again */
 	uint32_t kind;
 	uint32_t used; /* chunk: in use; handle: references; mapping: access was given */
 	uint32_t maps; /* handle: mappings; reservation: none */
@@ -77,12 +78,13 @@ struct sim_counts {
 };
 
 struct sim_state {
-	bool ready;  /* cuInit was called */
-	bool forked; /* this is a child of the process that called it */
-	bool gb10;   /* SIMCUDA_GB10: integrated, copies break copy-on-write, free memory is MemFree */
-	bool ledger; /* SIMCUDA_LEDGER is written */
-	bool rules;  /* SIMCUDA_FAIL or SIMCUDA_DELAY are set */
-	uint64_t limit; /* SIMCUDA_LIMIT: bytes of device memory, UINT64_MAX: none */
+	bool ready;      /* cuInit was called */
+	bool forked;     /* this is a child of the process that called it */
+	bool gb10;       /* SIMCUDA_GB10: integrated, copies break copy-on-write, free memory is MemFree */
+	bool ledger;     /* SIMCUDA_LEDGER is written */
+	bool rules;      /* SIMCUDA_FAIL or SIMCUDA_DELAY are set */
+	uint64_t limit;  /* SIMCUDA_LIMIT: bytes of device memory, UINT64_MAX: none */
+	uint64_t window; /* SIMCUDA_WINDOW: bytes of addresses for device memory, and again for pinned */
 	struct sim_counts counts;
 	struct sim_table blocks, reserved;
 	struct sim_arena device, pinned;
@@ -95,11 +97,11 @@ void sim_unlock(void);
 
 /* How every entry begins: refuses before cuInit and after fork, applies SIMCUDA_FAIL and SIMCUDA_DELAY. */
 CUresult sim_enter(const char *name);
-#define SIM_ENTER() \
-	do { \
+#define SIM_ENTER()                                         \
+	do {                                                \
 		CUresult sim_entered = sim_enter(__func__); \
-		if (sim_entered != CUDA_SUCCESS) \
-			return sim_entered; \
+		if (sim_entered != CUDA_SUCCESS)            \
+			return sim_entered;                 \
 	} while (0)
 
 /* Raw system calls. 0 or positive, or a negative errno. */
@@ -122,7 +124,7 @@ int table_init(struct sim_table *table);
 struct sim_block *table_insert(struct sim_table *table, uint64_t addr, uint64_t span);
 void table_remove(struct sim_table *table, struct sim_block *block);
 struct sim_block *table_find(const struct sim_table *table, uint64_t addr); /* the block over addr, or NULL */
-uint32_t table_lower(const struct sim_table *table, uint64_t addr);	    /* index of the first block not below */
+uint32_t table_lower(const struct sim_table *table, uint64_t addr); /* index of the first block not below */
 
 /* Arenas. Callers hold the lock. */
 int arena_init(struct sim_arena *arena, const char *name);
@@ -138,7 +140,7 @@ enum sim_source {
 	SIM_SOURCE_UNKNOWN,
 	SIM_SOURCE_ANONYMOUS,
 	SIM_SOURCE_PRIVATE, /* private file mapping that cannot be written */
-	SIM_SOURCE_COW,	    /* private file mapping that can */
+	SIM_SOURCE_COW,     /* private file mapping that can */
 	SIM_SOURCE_SHARED,  /* shared file mapping */
 };
 /* Returns what is at addr; *ret_end is the first address that may be something else. */

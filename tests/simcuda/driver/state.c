@@ -8,6 +8,8 @@
  *	SIMCUDA_FAIL=ENTRY:N[:CODE][,...]	the N-th call (0: every) answers CODE, 2 by default
  *	SIMCUDA_DELAY=ENTRY:N:MS[,...]		the N-th call (0: every) takes MS milliseconds longer
  *	SIMCUDA_LEDGER=PATH	%p is the process id
+ *	SIMCUDA_WINDOW=BYTES	addresses for device memory, 1 TiB by default: qemu-user takes its time for
+ *				every page of them
  */
 #include "tests/simcuda/driver/sim.h"
 
@@ -29,7 +31,7 @@ struct rule {
 	bool delay;
 };
 
-struct sim_state sim = { .limit = UINT64_MAX };
+struct sim_state sim = {.limit = UINT64_MAX, .window = UINT64_C(1) << 40};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -53,7 +55,7 @@ void sim_unlock(void)
 
 static bool rule_parse(const char *text, bool delay, struct rule *ret_rule)
 {
-	*ret_rule = (struct rule){ .delay = delay, .value = delay ? 0 : CUDA_ERROR_OUT_OF_MEMORY };
+	*ret_rule = (struct rule){.delay = delay, .value = delay ? 0 : CUDA_ERROR_OUT_OF_MEMORY};
 	return sscanf(text, "%63[^:]:%lu:%lu", ret_rule->entry, &ret_rule->number, &ret_rule->value) >= 2;
 }
 
@@ -77,12 +79,20 @@ static bool setting_on(const char *variable)
 	return value && *value && strcmp(value, "0") != 0;
 }
 
+static void setting_number(const char *variable, uint64_t *value)
+{
+	const char *text = getenv(variable);
+
+	if (text && *text)
+		*value = strtoull(text, NULL, 0);
+}
+
 static void settings_read(void)
 {
-	const char *limit = getenv("SIMCUDA_LIMIT"), *ledger = getenv("SIMCUDA_LEDGER");
+	const char *ledger = getenv("SIMCUDA_LEDGER");
 
-	if (limit && *limit)
-		sim.limit = strtoull(limit, NULL, 0);
+	setting_number("SIMCUDA_LIMIT", &sim.limit);
+	setting_number("SIMCUDA_WINDOW", &sim.window);
 	sim.gb10 = setting_on("SIMCUDA_GB10");
 	sim.device.lazy = sim.pinned.lazy = setting_on("SIMCUDA_LAZY");
 	rules_read("SIMCUDA_FAIL", false);
@@ -111,8 +121,8 @@ static void fork_child(void)
 static void sim_start(void)
 {
 	settings_read();
-	if (table_init(&sim.blocks) || table_init(&sim.reserved) || arena_init(&sim.device, "simcuda-device") ||
-	    arena_init(&sim.pinned, "simcuda-pinned"))
+	if (table_init(&sim.blocks) || table_init(&sim.reserved) ||
+	    arena_init(&sim.device, "simcuda-device") || arena_init(&sim.pinned, "simcuda-pinned"))
 		return;
 	pthread_atfork(fork_lock, fork_parent, fork_child);
 	sim.ready = true;
@@ -127,7 +137,7 @@ __attribute__((destructor)) static void sim_stop(void)
 
 static CUresult rule_apply(struct rule *rule)
 {
-	struct timespec pause = { (time_t)(rule->value / 1000), (long)(rule->value % 1000) * 1000000 };
+	struct timespec pause = {(time_t)(rule->value / 1000), (long)(rule->value % 1000) * 1000000};
 
 	if (!rule->delay)
 		return (CUresult)rule->value;
@@ -144,7 +154,8 @@ static CUresult rules_apply(const char *name)
 
 		if (strcmp(rule->entry, name) != 0)
 			continue;
-		if (__atomic_add_fetch(&rule->calls, 1, __ATOMIC_RELAXED) == rule->number || rule->number == 0)
+		if (__atomic_add_fetch(&rule->calls, 1, __ATOMIC_RELAXED) == rule->number ||
+		    rule->number == 0)
 			rc = rule_apply(rule);
 	}
 	if (rc != CUDA_SUCCESS) {

@@ -80,7 +80,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
 	SIM_ENTER();
 	(void)flags;
-	return stream_valid(stream) && object_get(event, SIM_EVENT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return stream_valid(stream) && object_get(event, SIM_EVENT) ? CUDA_SUCCESS
+	                                                            : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int *priority)
@@ -127,8 +128,9 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 	return stream_valid(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-				   const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count)
+CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                   CUgraph *graph, const CUgraphNode **dependencies,
+                                   const CUgraphEdgeData **edges, size_t *count)
 {
 	SIM_ENTER();
 	(void)id;

@@ -17,9 +17,9 @@ long sim_syscall(long number, long a, long b, long c, long d, long e, long f)
 	long rc;
 
 	__asm__ volatile("syscall"
-			 : "=a"(rc)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
+	                 : "=a"(rc)
+	                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+	                 : "rcx", "r11", "memory");
 	return rc;
 }
 #elif defined(__aarch64__)
@@ -34,9 +34,9 @@ long sim_syscall(long number, long a, long b, long c, long d, long e, long f)
 	register long x5 __asm__("x5") = f;
 
 	__asm__ volatile("svc #0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-			 : "memory");
+	                 : "+r"(x0)
+	                 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+	                 : "memory");
 	return x0;
 }
 #else

@@ -14,7 +14,7 @@ static uint64_t next_id = 1;
 int table_init(struct sim_table *table)
 {
 	long at = sim_syscall(SYS_mmap, 0, TABLE_MAX * sizeof(struct sim_block), PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (at < 0 && at > -4096)
 		return (int)at;

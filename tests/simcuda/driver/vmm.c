@@ -28,7 +28,7 @@ static struct sim_block *handle_find(CUmemGenericAllocationHandle handle)
 static uint64_t addresses_take(uint64_t size, uint64_t alignment)
 {
 	long at = sim_syscall(SYS_mmap, 0, (long)(size + alignment), PROT_NONE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t first;
 
 	if (at < 0 && at > -4096)
@@ -37,12 +37,13 @@ static uint64_t addresses_take(uint64_t size, uint64_t alignment)
 	if (first > (uint64_t)at)
 		sim_syscall(SYS_munmap, at, (long)(first - (uint64_t)at), 0, 0, 0, 0);
 	if (first < (uint64_t)at + alignment)
-		sim_syscall(SYS_munmap, (long)(first + size), (long)((uint64_t)at + alignment - first), 0, 0, 0, 0);
+		sim_syscall(SYS_munmap, (long)(first + size), (long)((uint64_t)at + alignment - first), 0, 0,
+		            0, 0);
 	return first;
 }
 
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr hint,
-			     unsigned long long flags)
+                             unsigned long long flags)
 {
 	struct sim_block *range = NULL;
 	uint64_t at;
@@ -98,7 +99,7 @@ static bool location_host(const CUmemAllocationProp *prop)
 }
 
 CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
-				       CUmemAllocationGranularity_flags option)
+                                       CUmemAllocationGranularity_flags option)
 {
 	SIM_ENTER();
 	(void)option;
@@ -127,13 +128,14 @@ static CUresult handle_new(uint64_t size, bool host, CUmemGenericAllocationHandl
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-		     unsigned long long flags)
+                     unsigned long long flags)
 {
 	CUmemGenericAllocationHandle made = 0;
 	CUresult rc;
 
 	SIM_ENTER();
-	if (!handle || !size || !granular(size) || !prop || flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+	if (!handle || !size || !granular(size) || !prop || flags ||
+	    prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && prop->location.id != 0)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -191,12 +193,13 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 		*handle = block->addr;
 	}
 	ledger_note(__func__, block ? block->addr : 0, block ? block->size : 0,
-		    block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, "");
+	            block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, "");
 	sim_unlock();
 	return block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+                                                CUmemGenericAllocationHandle handle)
 {
 	struct sim_block *block;
 
@@ -240,7 +243,7 @@ static CUresult handle_map(uint64_t addr, uint64_t size, uint64_t offset, struct
 }
 
 CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-		  unsigned long long flags)
+                  unsigned long long flags)
 {
 	char extra[64];
 	CUresult rc;
@@ -264,7 +267,8 @@ static CUresult mappings_remove(uint64_t addr, uint64_t end)
 
 	for (at = addr; at < end; at = mapping->addr + mapping->span) {
 		mapping = table_find(&sim.blocks, at);
-		if (!mapping || mapping->kind != SIM_MAPPED || mapping->addr != at || at + mapping->span > end)
+		if (!mapping || mapping->kind != SIM_MAPPED || mapping->addr != at ||
+		    at + mapping->span > end)
 			return CUDA_ERROR_INVALID_VALUE;
 	}
 	arena_unmap(addr, end - addr);

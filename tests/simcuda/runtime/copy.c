@@ -10,7 +10,8 @@ static CUdeviceptr at(const void *address)
 	return (CUdeviceptr)(uintptr_t)address;
 }
 
-static int copy_sync(const struct rt_driver *d, void *dst, const void *src, size_t size, enum cudaMemcpyKind kind)
+static int copy_sync(const struct rt_driver *d, void *dst, const void *src, size_t size,
+                     enum cudaMemcpyKind kind)
 {
 	switch (kind) {
 	case cudaMemcpyHostToHost:
@@ -28,8 +29,8 @@ static int copy_sync(const struct rt_driver *d, void *dst, const void *src, size
 	return cudaErrorInvalidMemcpyDirection;
 }
 
-static int copy_async(const struct rt_driver *d, void *dst, const void *src, size_t size, enum cudaMemcpyKind kind,
-		      cudaStream_t stream)
+static int copy_async(const struct rt_driver *d, void *dst, const void *src, size_t size,
+                      enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
@@ -57,20 +58,22 @@ cudaError_t cudaMemcpy_ptds(void *dst, const void *src, size_t size, enum cudaMe
 	return rt_done(copy_sync(rt_per_thread, dst, src, size, kind));
 }
 
-cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
 	RT_ENTER();
 	return rt_done(copy_async(rt, dst, src, size, kind, stream));
 }
 
 cudaError_t cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind,
-				 cudaStream_t stream)
+                                 cudaStream_t stream)
 {
 	RT_ENTER();
 	return rt_done(copy_async(rt_per_thread, dst, src, size, kind, stream));
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *dst, int to, const void *src, int from, size_t size, cudaStream_t stream)
+cudaError_t cudaMemcpyPeerAsync(void *dst, int to, const void *src, int from, size_t size,
+                                cudaStream_t stream)
 {
 	RT_ENTER();
 	if (to != 0 || from != 0)
@@ -78,10 +81,11 @@ cudaError_t cudaMemcpyPeerAsync(void *dst, int to, const void *src, int from, si
 	return rt_done((int)rt->copy_peer_async(at(dst), NULL, at(src), NULL, size, stream));
 }
 
-static CUDA_MEMCPY2D rows_describe(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-				   size_t height, enum cudaMemcpyKind kind)
+static CUDA_MEMCPY2D rows_describe(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+                                   size_t width, size_t height, enum cudaMemcpyKind kind)
 {
-	CUDA_MEMCPY2D copy = { .srcPitch = src_pitch, .dstPitch = dst_pitch, .WidthInBytes = width, .Height = height };
+	CUDA_MEMCPY2D copy = {
+		.srcPitch = src_pitch, .dstPitch = dst_pitch, .WidthInBytes = width, .Height = height};
 	int from_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
 	int to_host = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost;
 
@@ -94,8 +98,8 @@ static CUDA_MEMCPY2D rows_describe(void *dst, size_t dst_pitch, const void *src,
 	return copy;
 }
 
-cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
-			 enum cudaMemcpyKind kind)
+cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                         size_t height, enum cudaMemcpyKind kind)
 {
 	CUDA_MEMCPY2D copy = rows_describe(dst, dst_pitch, src, src_pitch, width, height, kind);
 
@@ -104,7 +108,7 @@ cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t sr
 }
 
 cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
-			      size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
+                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	CUDA_MEMCPY2D copy = rows_describe(dst, dst_pitch, src, src_pitch, width, height, kind);
 
@@ -112,14 +116,14 @@ cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size
 	return rt_done((int)rt->copy_2d_async(&copy, stream));
 }
 
-cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs, const size_t *sizes, size_t count,
-				 struct cudaMemcpyAttributes *attrs, size_t *indices, size_t attr_count,
-				 cudaStream_t stream)
+cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs, const size_t *sizes,
+                                 size_t count, struct cudaMemcpyAttributes *attrs, size_t *indices,
+                                 size_t attr_count, cudaStream_t stream)
 {
 	RT_ENTER();
 	return rt_done((int)rt->copy_batch((CUdeviceptr *)(uintptr_t)dsts, (CUdeviceptr *)(uintptr_t)srcs,
-					   (size_t *)(uintptr_t)sizes, count, (CUmemcpyAttributes *)attrs, indices,
-					   attr_count, stream));
+	                                   (size_t *)(uintptr_t)sizes, count, (CUmemcpyAttributes *)attrs,
+	                                   indices, attr_count, stream));
 }
 
 cudaError_t cudaMemset(void *address, int value, size_t size)

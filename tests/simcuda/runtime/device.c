@@ -188,26 +188,27 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 	return cudaSuccess;
 }
 
-static cudaError_t entry_point(const char *name, void **function, unsigned int version, unsigned long long flags,
-			       enum cudaDriverEntryPointQueryResult *status)
+static cudaError_t entry_point(const char *name, void **function, unsigned int version,
+                               unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
 {
 	cudaError_t error = rt_load();
 
 	if (error != cudaSuccess)
 		return rt_done((int)error);
 	return rt_done((int)rt->resolve(name, function, (int)version, flags,
-					(CUdriverProcAddressQueryResult *)status));
+	                                (CUdriverProcAddressQueryResult *)status));
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned int version,
-					     unsigned long long flags, enum cudaDriverEntryPointQueryResult *status)
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *status)
 {
 	return entry_point(name, function, version, flags, status);
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char *name, void **function, unsigned int version,
-						  unsigned long long flags,
-						  enum cudaDriverEntryPointQueryResult *status)
+                                                  unsigned long long flags,
+                                                  enum cudaDriverEntryPointQueryResult *status)
 {
 	flags |= flags ? 0 : CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
 	return entry_point(name, function, version, flags, status);

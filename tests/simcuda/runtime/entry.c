@@ -25,7 +25,7 @@ struct request {
 };
 
 static const struct request requests[] = {
-#define D(field, base, version, type) { #base, version, offsetof(struct rt_driver, field) },
+#define D(field, base, version, type) {#base, version, offsetof(struct rt_driver, field)},
 	RT_DRIVER(D)
 #undef D
 };
@@ -45,13 +45,15 @@ static void *entry_find(const char *name)
 	return (void *)resolver;
 }
 
-static cudaError_t table_fill(__typeof__(&cuGetProcAddress_v2) resolver, cuuint64_t flags, struct rt_driver *ret_table)
+static cudaError_t table_fill(__typeof__(&cuGetProcAddress_v2) resolver, cuuint64_t flags,
+                              struct rt_driver *ret_table)
 {
 	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
 		void **slot = (void **)((char *)ret_table + requests[i].offset);
 		CUdriverProcAddressQueryResult status;
 
-		if (resolver(requests[i].base, slot, requests[i].version, flags, &status) != CUDA_SUCCESS || !*slot)
+		if (resolver(requests[i].base, slot, requests[i].version, flags, &status) != CUDA_SUCCESS ||
+		    !*slot)
 			return cudaErrorInsufficientDriver;
 	}
 	return cudaSuccess;
@@ -144,23 +146,23 @@ struct error {
 };
 
 static const struct error errors[] = {
-	{ cudaSuccess, "cudaSuccess", "no error" },
-	{ cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
-	{ cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
-	{ cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error" },
-	{ cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
-	  "CUDA driver version is insufficient for CUDA runtime version" },
-	{ cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected" },
-	{ cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
-	{ cudaErrorDeviceUninitialized, "cudaErrorDeviceUninitialized", "invalid device context" },
-	{ cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle" },
-	{ cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found" },
-	{ cudaErrorNotReady, "cudaErrorNotReady", "device not ready" },
-	{ cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
-	  "part or all of the requested memory range is already mapped" },
-	{ cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
-	  "pointer does not correspond to a registered memory region" },
-	{ cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported" },
+	{cudaSuccess, "cudaSuccess", "no error"},
+	{cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+	{cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+	{cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+	{cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+         "CUDA driver version is insufficient for CUDA runtime version"},
+	{cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+	{cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+	{cudaErrorDeviceUninitialized, "cudaErrorDeviceUninitialized", "invalid device context"},
+	{cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+	{cudaErrorSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
+	{cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+	{cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
+         "part or all of the requested memory range is already mapped"},
+	{cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
+         "pointer does not correspond to a registered memory region"},
+	{cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
 };
 
 static const struct error *error_find(cudaError_t code)

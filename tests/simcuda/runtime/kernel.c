@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define VARIABLES_MAX 4096
-#define CALLS_MAX 16
+#define CALLS_MAX     16
 
 struct variable {
 	const void *host;
@@ -36,20 +36,20 @@ static _Thread_local unsigned int call_count;
 void **__cudaRegisterFatBinary(void *binary);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
-			    void *bid, void *block, void *grid, int *warp);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
+                            void *tid, void *bid, void *block, void *grid, int *warp);
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size,
-		       int constant, int global);
-void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t size,
-			      int constant, int global);
+                       int constant, int global);
+void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external,
+                              size_t size, int constant, int global);
 char __cudaInitModule(void **handle);
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
-			       cudaStream_t stream);
+                               cudaStream_t stream);
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
-				    cudaStream_t stream);
+                                    cudaStream_t stream);
 
 void **__cudaRegisterFatBinary(void *binary)
 {
@@ -69,8 +69,8 @@ void __cudaUnregisterFatBinary(void **handle)
 	(void)handle;
 }
 
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
-			    void *bid, void *block, void *grid, int *warp)
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
+                            void *tid, void *bid, void *block, void *grid, int *warp)
 {
 	(void)handle;
 	(void)host;
@@ -85,7 +85,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 }
 
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t size,
-		       int constant, int global)
+                       int constant, int global)
 {
 	(void)handle;
 	(void)device;
@@ -95,12 +95,12 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 	(void)global;
 	pthread_mutex_lock(&lock);
 	if (variable_count < VARIABLES_MAX)
-		variables[variable_count++] = (struct variable){ host, size, 0 };
+		variables[variable_count++] = (struct variable){host, size, 0};
 	pthread_mutex_unlock(&lock);
 }
 
-void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t size,
-			      int constant, int global)
+void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external,
+                              size_t size, int constant, int global)
 {
 	__cudaRegisterVar(handle, (char *)host, device, name, external, size, constant, global);
 }
@@ -151,7 +151,7 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
 }
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t size, size_t offset,
-			       enum cudaMemcpyKind kind)
+                               enum cudaMemcpyKind kind)
 {
 	const struct variable *variable;
 
@@ -168,7 +168,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struc
 {
 	if (call_count == CALLS_MAX)
 		return cudaErrorInvalidConfiguration;
-	calls[call_count++] = (struct call){ grid, block, shared, stream };
+	calls[call_count++] = (struct call){grid, block, shared, stream};
 	return cudaSuccess;
 }
 
@@ -191,27 +191,27 @@ cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host)
 }
 
 static cudaError_t launch(const struct rt_driver *d, const void *function, dim3 grid, dim3 block, void **args,
-			  size_t shared, cudaStream_t stream)
+                          size_t shared, cudaStream_t stream)
 {
 	RT_ENTER();
-	return rt_done((int)d->launch((CUfunction)(uintptr_t)function, grid.x, grid.y, grid.z, block.x, block.y,
-				      block.z, (unsigned int)shared, stream, args, NULL));
+	return rt_done((int)d->launch((CUfunction)(uintptr_t)function, grid.x, grid.y, grid.z, block.x,
+	                              block.y, block.z, (unsigned int)shared, stream, args, NULL));
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
-			       cudaStream_t stream)
+                               cudaStream_t stream)
 {
 	return launch(rt, (const void *)kernel, grid, block, args, shared, stream);
 }
 
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
-				    cudaStream_t stream)
+                                    cudaStream_t stream)
 {
 	return launch(rt_per_thread, (const void *)kernel, grid, block, args, shared, stream);
 }
 
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
-			     cudaStream_t stream)
+                             cudaStream_t stream)
 {
 	return launch(rt, function, grid, block, args, shared, stream);
 }
@@ -220,15 +220,17 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 {
 	if (!config)
 		return rt_done(cudaErrorInvalidValue);
-	return launch(rt, function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
+	return launch(rt, function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+	              config->stream);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
-					cudaStream_t stream)
+cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args,
+                                        size_t shared, cudaStream_t stream)
 {
 	RT_ENTER();
-	return rt_done((int)rt->launch_cooperative((CUfunction)(uintptr_t)function, grid.x, grid.y, grid.z, block.x,
-						   block.y, block.z, (unsigned int)shared, stream, args));
+	return rt_done((int)rt->launch_cooperative((CUfunction)(uintptr_t)function, grid.x, grid.y, grid.z,
+	                                           block.x, block.y, block.z, (unsigned int)shared, stream,
+	                                           args));
 }
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
@@ -250,8 +252,9 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
 	return function ? cudaSuccess : rt_done(cudaErrorInvalidDeviceFunction);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function, int block_size,
-								   size_t shared, unsigned int flags)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *function,
+                                                                   int block_size, size_t shared,
+                                                                   unsigned int flags)
 {
 	(void)shared;
 	(void)flags;
@@ -262,7 +265,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int block_size,
-							  size_t shared)
+                                                          size_t shared)
 {
-	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared, 0);
+	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared,
+	                                                              0);
 }

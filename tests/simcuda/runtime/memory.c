@@ -30,8 +30,8 @@ cudaError_t cudaMalloc3D(struct cudaPitchedPtr *ret_pointer, struct cudaExtent e
 	RT_ENTER();
 	ret_pointer->xsize = extent.width;
 	ret_pointer->ysize = extent.height;
-	return rt_done((int)rt->mem_alloc_pitch((CUdeviceptr *)&ret_pointer->ptr, &ret_pointer->pitch, extent.width,
-						rows, 4));
+	return rt_done((int)rt->mem_alloc_pitch((CUdeviceptr *)&ret_pointer->ptr, &ret_pointer->pitch,
+	                                        extent.width, rows, 4));
 }
 
 cudaError_t cudaFree(void *address)
@@ -191,22 +191,24 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 
 static const CUarray_format formats[4][3] = {
 	/* unsigned, signed, float; by log2 of the channel's bytes */
-	{ CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8, 0 },
-	{ CU_AD_FORMAT_UNSIGNED_INT16, CU_AD_FORMAT_SIGNED_INT16, CU_AD_FORMAT_HALF },
-	{ CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32, CU_AD_FORMAT_FLOAT },
+	{CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8, 0},
+	{CU_AD_FORMAT_UNSIGNED_INT16, CU_AD_FORMAT_SIGNED_INT16, CU_AD_FORMAT_HALF},
+	{CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32, CU_AD_FORMAT_FLOAT},
 };
 
 static CUarray_format format_of(const struct cudaChannelFormatDesc *desc)
 {
-	int kind = desc->f == cudaChannelFormatKindUnsigned ? 0 : desc->f == cudaChannelFormatKindSigned ? 1 : 2;
+	int kind = desc->f == cudaChannelFormatKindUnsigned ? 0
+	           : desc->f == cudaChannelFormatKindSigned ? 1
+	                                                    : 2;
 
 	return formats[desc->x == 8 ? 0 : desc->x == 16 ? 1 : 2][kind];
 }
 
-static cudaError_t array_create(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
-				unsigned int flags)
+static cudaError_t array_create(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+                                struct cudaExtent extent, unsigned int flags)
 {
-	CUDA_ARRAY3D_DESCRIPTOR full = { 0 };
+	CUDA_ARRAY3D_DESCRIPTOR full = {0};
 
 	RT_ENTER();
 	if (!desc)
@@ -220,14 +222,14 @@ static cudaError_t array_create(cudaArray_t *array, const struct cudaChannelForm
 	return rt_done((int)rt->array_create((CUarray *)array, &full));
 }
 
-cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width, size_t height,
-			    unsigned int flags)
+cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width,
+                            size_t height, unsigned int flags)
 {
-	return array_create(array, desc, (struct cudaExtent){ width, height, 0 }, flags);
+	return array_create(array, desc, (struct cudaExtent){width, height, 0}, flags);
 }
 
-cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, struct cudaExtent extent,
-			      unsigned int flags)
+cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+                              struct cudaExtent extent, unsigned int flags)
 {
 	return array_create(array, desc, extent, flags);
 }
@@ -240,13 +242,14 @@ cudaError_t cudaFreeArray(cudaArray_t array)
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret_attributes, const void *address)
 {
-	CUpointer_attribute names[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-					CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
-					CU_POINTER_ATTRIBUTE_HOST_POINTER };
+	CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+	                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+	                               CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+	                               CU_POINTER_ATTRIBUTE_HOST_POINTER};
 	unsigned int type = 0, managed = 0;
 	int ordinal = 0;
 	void *device = NULL, *host = NULL;
-	void *values[] = { &type, &managed, &ordinal, &device, &host };
+	void *values[] = {&type, &managed, &ordinal, &device, &host};
 	CUresult rc;
 
 	RT_ENTER();
@@ -263,20 +266,21 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *ret_attribute
 
 static CUmemLocation location_of(struct cudaMemLocation location)
 {
-	return (CUmemLocation){ .type = (CUmemLocationType)location.type, .id = location.id };
+	return (CUmemLocation){.type = (CUmemLocationType)location.type, .id = location.id};
 }
 
-cudaError_t cudaMemPrefetchAsync(const void *address, size_t size, struct cudaMemLocation location, unsigned int flags,
-				 cudaStream_t stream)
+cudaError_t cudaMemPrefetchAsync(const void *address, size_t size, struct cudaMemLocation location,
+                                 unsigned int flags, cudaStream_t stream)
 {
 	RT_ENTER();
-	return rt_done((int)rt->prefetch((CUdeviceptr)(uintptr_t)address, size, location_of(location), flags, stream));
+	return rt_done((int)rt->prefetch((CUdeviceptr)(uintptr_t)address, size, location_of(location), flags,
+	                                 stream));
 }
 
 cudaError_t cudaMemAdvise(const void *address, size_t size, enum cudaMemoryAdvise advice,
-			  struct cudaMemLocation location)
+                          struct cudaMemLocation location)
 {
 	RT_ENTER();
 	return rt_done((int)rt->advise((CUdeviceptr)(uintptr_t)address, size, (CUmem_advise)advice,
-				       location_of(location)));
+	                               location_of(location)));
 }

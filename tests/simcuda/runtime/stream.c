@@ -66,13 +66,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
 	return rt_done((int)rt->stream_capturing(stream, (CUstreamCaptureStatus *)status));
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-				     cudaGraph_t *graph, const cudaGraphNode_t **dependencies,
-				     const cudaGraphEdgeData **edges, size_t *count)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
+                                     size_t *count)
 {
 	RT_ENTER();
-	return rt_done((int)rt->stream_capture(stream, (CUstreamCaptureStatus *)status, (cuuint64_t *)id, graph,
-					       dependencies, (const CUgraphEdgeData **)edges, count));
+	return rt_done((int)rt->stream_capture(stream, (CUstreamCaptureStatus *)status, (cuuint64_t *)id,
+	                                       graph, dependencies, (const CUgraphEdgeData **)edges, count));
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
@@ -81,7 +82,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
 	return rt_done((int)rt->capture_mode((CUstreamCaptureMode *)mode));
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags)
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                  unsigned int flags)
 {
 	RT_ENTER();
 	return rt_done((int)rt->stream_callback(stream, (CUstreamCallback)callback, data, flags));
