@@ -16,7 +16,7 @@
 #	make clean
 #
 # demo, check, check-long and bench first run scripts/bootstrap, which installs what is missing.
-# TESTS="tests/run/a.sh ..." limits check to these.
+# V=1 shows commands. TESTS="tests/run/a.sh ..." limits check to these.
 
 O ?= build
 PREFIX ?= /usr/local
@@ -42,23 +42,28 @@ OUR_CFLAGS := -std=c11 -D_GNU_SOURCE $(WARNINGS) -Iinclude -I. -MMD -MP -DST_VER
 CUDA_INCLUDE ?= $(firstword $(wildcard $(CUDA_HOME)/include /usr/local/cuda/include .venv/cuda-headers/include))
 CUDA_CFLAGS = $(CUDA_INCLUDE:%=-isystem %)
 
+# One short line a command; V=1 shows the command itself.
+say = $(if $(V),,@echo "  $(1)	$(@:$(O)/%=%)";)
+
 all: shim recorder analyzer
 
 # --- the shim: in the program's process -------------------------------------------------------------
 # Every object carries the IBT or BTI mark, or the linker drops it for the whole library; Debian's crti.o
-# and crtn.o carry none, hence -nostartfiles, and nor do libgcc's atomics, hence inline ones. The builtins would let the compiler turn a wrapper's own
-# code into a call of a wrapper. Thread-local storage must never call malloc: initial-exec.
+# and crtn.o carry none, hence -nostartfiles, and nor do libgcc's atomics, hence inline ones. The builtins
+# would let the compiler turn a wrapper's own code into a call of a wrapper. Thread-local storage must never
+# call malloc: initial-exec.
 ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 PROTECT := $(if $(filter x86_64,$(ARCH)),-fcf-protection=full,-mbranch-protection=standard -mno-outline-atomics)
 SHIM_CFLAGS = -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer -fno-stack-protector \
 	$(addprefix -fno-builtin-,malloc calloc realloc free memalign aligned_alloc posix_memalign) $(PROTECT) $(CUDA_CFLAGS)
-SHIM_LDFLAGS := -shared -nostartfiles -Wl,-Bsymbolic-functions,-z,defs,-z,nodelete,-z,noexecstack,-z,now,-z,text,-soname,libsparktrace.so
+SHIM_LDFLAGS := -shared -nostartfiles -Wl,-soname,libsparktrace.so,-Bsymbolic-functions \
+	-Wl,-z,defs,-z,nodelete,-z,noexecstack,-z,now,-z,text
 SHIM_SRC := $(wildcard preload/shim/*.[cS] preload/shim/$(ARCH)/*.[cS])
 SHIM_OBJ := $(SHIM_SRC:%=$(O)/%.o)
 
 shim: $(O)/libsparktrace.so
 $(O)/libsparktrace.so: $(SHIM_OBJ)
-	$(CC) $(SHIM_LDFLAGS) $(LDFLAGS) -o $@ $^
+	$(call say,LINK)$(CC) $(SHIM_LDFLAGS) $(LDFLAGS) -o $@ $^
 $(O)/preload/shim/%.o: EXTRA = $(SHIM_CFLAGS)
 
 # --- the recorder: a process beside it --------------------------------------------------------------
@@ -68,7 +73,7 @@ RECORDER_LIBS := -lzstd -lelf -ldl
 
 recorder: $(O)/sparktrace-recorder
 $(O)/sparktrace-recorder: $(RECORDER_OBJ)
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORDER_LIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(RECORDER_LIBS)
 
 # --- the analyzer; `pack` writes traces with the recorder's own writer ------------------------------
 ANALYZER_SRC := $(wildcard analyzer/*.c)
@@ -78,7 +83,7 @@ TRACE_OBJ := $(O)/preload/recorder/trace.c.o
 
 analyzer: $(O)/sparktrace-analyze
 $(O)/sparktrace-analyze: $(ANALYZER_OBJ) $(TRACE_OBJ)
-	$(CC) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 
 # --- tests: unit programs link the product's own objects, never a second compile of them ------------
 UNIT := $(patsubst tests/unit/%.c,$(O)/tests/unit/%,$(wildcard tests/unit/test_*.c))
@@ -95,14 +100,14 @@ $(O)/librecorder.a: $(filter-out %/main.c.o,$(RECORDER_OBJ))
 $(O)/libanalyzer.a: $(filter-out %/main.c.o,$(ANALYZER_OBJ))
 $(LIBS):
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)$(AR) rcs $@ $^
 $(UNIT): $(O)/tests/unit/%: $(O)/tests/unit/%.c.o $(LIBS)
-	$(CC) $(LDFLAGS) -o $@ $< $(LIBS) -lcmocka $(ANALYZER_LIBS) $(RECORDER_LIBS) -lpthread
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $< $(LIBS) -lcmocka $(ANALYZER_LIBS) $(RECORDER_LIBS) -lpthread
 $(O)/tests/unit/%.o: EXTRA = $(CUDA_CFLAGS)
 
 # Victims, tools and loops of the benchmark: plain C programs.
 $(O)/tests/%: $(O)/tests/%.c.o
-	$(CC) $(LDFLAGS) -o $@ $< -ldl -lpthread
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $< -ldl -lpthread
 
 # What scripts of tests/run need, whether they start the product or not.
 unit: $(UNIT)
@@ -149,22 +154,22 @@ FUZZ_OBJ := $(patsubst %,$(O)/fuzz/%.o,$(filter-out analyzer/main.c,$(ANALYZER_S
 
 $(O)/fuzz/%.c.o: %.c | $(O)/.have-build
 	@mkdir -p $(@D)
-	$(CLANG) $(OUR_CFLAGS) -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover -c -o $@ $<
+	$(call say,CLANG)$(CLANG) $(OUR_CFLAGS) -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover -c -o $@ $<
 $(O)/fuzz/libanalyzer.a: $(FUZZ_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)$(AR) rcs $@ $^
 $(FUZZ): $(O)/fuzz/%: $(O)/fuzz/tests/fuzz/%.c.o $(O)/fuzz/libanalyzer.a
-	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(ANALYZER_LIBS)
+	$(call say,CLANG)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(ANALYZER_LIBS)
 fuzz: $(FUZZ)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-tests scripts/run-fuzz
 
 # --- compiling --------------------------------------------------------------------------------------
 $(O)/%.c.o: %.c | $(O)/.have-build
 	@mkdir -p $(@D)
-	$(CC) $(OUR_CFLAGS) $(EXTRA) $(CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(OUR_CFLAGS) $(EXTRA) $(CFLAGS) -c -o $@ $<
 $(O)/%.S.o: %.S | $(O)/.have-build
 	@mkdir -p $(@D)
-	$(CC) $(OUR_CFLAGS) $(EXTRA) $(CFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(OUR_CFLAGS) $(EXTRA) $(CFLAGS) -c -o $@ $<
 
 # Says in a sentence which header is missing, before the compiler says it in twenty.
 $(O)/.have-%: scripts/packages scripts/need

@@ -10,9 +10,10 @@ void ledger_init(struct ledger *ledger, const struct residency *residency)
 	                          .own = ST_UNKNOWN};
 }
 
+/* What no machine has is damage, and as good as unknown: sums of known values never overflow. */
 static bool known(uint64_t value)
 {
-	return value != ST_UNKNOWN;
+	return value < UINT64_C(1) << 56;
 }
 
 /* Unknown parts of a sum count nothing. */
@@ -132,10 +133,60 @@ static int64_t kernel_change(const struct ledger *ledger, const struct st_ev_sam
 	return pool_used(ledger, s) - ledger->used_first - explained - ledger->rss - ledger->others;
 }
 
+/* H by the last sample, taking A as it was known to be then. */
+static int64_t host_then(const struct ledger *ledger)
+{
+	return ledger->rss + (int64_t)ledger->anon_first.hi - (int64_t)ledger->anon_then.hi;
+}
+
+static void anon_then_add(struct ledger *ledger, uint64_t bytes)
+{
+	ledger->anon_then.lo += bytes;
+	ledger->anon_then.hi += bytes;
+}
+
+/*
+ * Calls take their time: an unmap is noted before it, a copy after it, and a sample may fall in between. What is
+ * still there of released copies, and what a copy has already made, would then look like H: as long as the
+ * change of A suffices to explain a change of the program's memory, it does.
+ */
+void ledger_follow(struct ledger *ledger)
+{
+	uint64_t anon = ledger_anon(ledger).hi, made;
+
+	if (anon == ledger->anon_last)
+		return;
+	if (anon < ledger->anon_last) {
+		ledger->anon_going += ledger->anon_last - anon;
+	} else if (ledger->unexplained > 0) {
+		made = bytes_min(anon - ledger->anon_last, (uint64_t)ledger->unexplained);
+		anon_then_add(ledger, made);
+		ledger->unexplained -= (int64_t)made;
+	}
+	ledger->anon_last = anon;
+}
+
+/* A sample has come; `before`: H by the one before it. */
+static void anon_then_set(struct ledger *ledger, int64_t before)
+{
+	int64_t rise;
+
+	ledger->anon_then = ledger_anon(ledger);
+	rise = host_then(ledger) - before;
+	ledger->anon_going = rise > 0 ? bytes_min(ledger->anon_going, (uint64_t)rise) : 0;
+	anon_then_add(ledger, ledger->anon_going);
+	ledger->unexplained += host_then(ledger) - before;
+	if (ledger->unexplained < 0)
+		ledger->unexplained = 0;
+}
+
 void ledger_sample(struct ledger *ledger, const struct st_ev_sample *s)
 {
+	int64_t before;
+
 	if (!ledger->samples++)
 		first_sample(ledger, s);
+	before = ledger->samples == 1 ? 0 : host_then(ledger);
 	ledger->last = pool_state_of(s);
 	extremes_note(ledger, s);
 	if (ledger->host_seen && known(own_memory(s)))
@@ -146,7 +197,7 @@ void ledger_sample(struct ledger *ledger, const struct st_ev_sample *s)
 		ledger->cache = page_cache(s);
 	if (ledger->kernel_seen && known(s->mem_total) && known(s->mem_free))
 		ledger->kernel = kernel_change(ledger, s);
-	ledger->anon_then = ledger_anon(ledger);
+	anon_then_set(ledger, before);
 	ledger->staging_then = ledger_staging(ledger);
 }
 
@@ -179,13 +230,15 @@ struct range ledger_exact(const struct ledger *ledger)
  */
 struct change ledger_sampled(const struct ledger *ledger)
 {
-	int64_t lo = 0, hi = 0;
+	int64_t lo = 0, hi = 0, others;
 
 	if (ledger->host_seen) {
 		lo = ledger->rss + (int64_t)ledger->anon_first.lo - (int64_t)ledger->anon_then.lo;
 		hi = ledger->rss + (int64_t)ledger->anon_first.hi - (int64_t)ledger->anon_then.hi;
 	}
-	return (struct change){lo + ledger->others, hi + ledger->others};
+	/* What others gave back is no room that a run could count on: its need would be below what it held. */
+	others = ledger->others > 0 ? ledger->others : 0;
+	return (struct change){lo + others, hi + others};
 }
 
 static struct range range_ordered(struct range range)

@@ -24,11 +24,17 @@ struct ledger {
 	/* What was known of A and S when the last sample was taken. */
 	struct range anon_first, anon_then;
 	uint64_t staging_then;
+	uint64_t anon_last;  /* A after the last record */
+	uint64_t anon_going; /* A that was released and may have been there still */
+	int64_t unexplained; /* rise of H that may be A which a copy under way has made */
 	uint64_t own;
 };
 
 void ledger_init(struct ledger *ledger, const struct residency *residency);
 void ledger_sample(struct ledger *ledger, const struct st_ev_sample *record);
+
+/* To be called after each record: A may have changed. */
+void ledger_follow(struct ledger *ledger);
 
 struct range ledger_anon(const struct ledger *ledger);
 /* S outside P. */

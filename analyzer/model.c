@@ -76,6 +76,7 @@ static int build_passes(struct build *build)
 static void build_release(struct build *build)
 {
 	residency_release(&build->residency);
+	reader_order_release(&build->order);
 	catalog_release(&build->catalog);
 	free(build->revoked);
 	free(build->caps);

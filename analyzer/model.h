@@ -43,7 +43,7 @@ struct moment {
 	uint64_t index; /* record number in the trace, of the instant that `layers` shows */
 	enum phase phase;
 	struct layers layers;     /* of a peak: at its very maximum */
-	struct range demand;      /* M = V + P + A + H + N of what was measured */
+	struct range demand;      /* M = V + P + A + H + max(N, 0) of what was measured */
 	struct range modelled;    /* V + P + A + S */
 	struct range resident;    /* R = M + page cache */
 	struct range on_device;   /* D, bytes of weight files in live device blocks */

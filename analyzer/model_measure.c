@@ -108,6 +108,7 @@ static int measure_record(struct build *build, const struct st_record *record)
 	error = residency_record(&build->residency, record);
 	if (error)
 		return error;
+	ledger_follow(&build->ledger);
 	if (record->kind == ST_KIND_sample)
 		sample_take(build);
 	else if (record->kind == ST_KIND_get_info)
@@ -140,7 +141,7 @@ int build_measure(struct build *build)
 	const struct st_record *record;
 	int error;
 
-	reader_rewind(build->reader);
+	reader_order_init(&build->order, build->reader);
 	residency_init(&build->residency, &build->catalog, NULL);
 	ledger_init(&build->ledger, &build->residency);
 	build->residency.replay.revoked = build->revoked;
@@ -152,7 +153,7 @@ int build_measure(struct build *build)
 	build->residency.host_only = !build->phases.to_device;
 	build->residency.projected = build->options.uma && build->model->pool == ST_POOL_DISCRETE;
 	build->index = 0;
-	while ((error = reader_next(build->reader, &record)) > 0) {
+	while ((error = reader_order_next(&build->order, &record)) > 0) {
 		error = measure_record(build, record);
 		if (error)
 			return error;

@@ -14,6 +14,7 @@
 #include <analyzer/peak.h>
 #include <analyzer/phases.h>
 #include <analyzer/reader.h>
+#include <analyzer/reader_order.h>
 #include <analyzer/requests.h>
 #include <analyzer/residency.h>
 
@@ -48,6 +49,7 @@ struct build {
 	bool badly;                                    /* it did not end well */
 
 	/* Of the pass that runs. */
+	struct reader_order order;
 	struct residency residency;
 	struct ledger ledger;
 	uint64_t index; /* of the record, from 1 */

@@ -93,13 +93,13 @@ int build_survey(struct build *build)
 	const struct st_record *record;
 	int error;
 
-	reader_rewind(build->reader);
+	reader_order_init(&build->order, build->reader);
 	requests_init(&build->requests);
 	residency_init(&build->residency, &build->catalog, &watch);
 	build->residency.replay.revoked = build->revoked;
 	build->residency.replay.revoked_count = build->revoked_count;
 	build->index = 0;
-	while ((error = reader_next(build->reader, &record)) > 0) {
+	while ((error = reader_order_next(&build->order, &record)) > 0) {
 		build->index++;
 		build->granted = false;
 		build->residency.loading = build->phases.first_weight && !build->phases.closed;
@@ -113,6 +113,7 @@ int build_survey(struct build *build)
 	if (!error)
 		survey_finish(build);
 	residency_release(&build->residency);
+	reader_order_release(&build->order);
 	if (build->cap_count)
 		qsort(build->caps, build->cap_count, sizeof(*build->caps), cap_compare);
 	return error;

@@ -140,7 +140,7 @@ void replay_device_alloc(struct replay *replay, const struct st_ev_device_alloc 
 	/* Inside a capture a graph is described, nothing is allocated yet. */
 	if (record->flags & 1u << ST_CALL_CAPTURING)
 		return;
-	if (!record->addr || !record->size || record->size >= UINT64_C(1) << 60 ||
+	if (!record->addr || !record->size || record->size >= REPLAY_SIZE_MAX ||
 	    record->addr > UINT64_MAX - record->size)
 		return;
 	if (pool_is_host(replay, record)) {
@@ -228,7 +228,7 @@ void replay_pool_state(struct replay *replay, const struct st_ev_pool_state *rec
 	if (record->threshold != ST_UNKNOWN)
 		pool->threshold = record->threshold;
 	if (record->reserved != ST_UNKNOWN && record->used != ST_UNKNOWN &&
-	    record->reserved - record->used < UINT64_C(1) << 60)
+	    record->reserved - record->used < REPLAY_SIZE_MAX)
 		pool_surplus_set(replay, pool, record->reserved - record->used);
 }
 

@@ -9,7 +9,7 @@
 /* Ranges whose end would pass the end of the address space are damage. */
 static bool extent_is_sane(uint64_t addr, uint64_t size)
 {
-	return addr && size && addr <= UINT64_MAX - size && size < UINT64_C(1) << 60;
+	return addr && size && addr <= UINT64_MAX - size && size < REPLAY_SIZE_MAX;
 }
 
 /* The kernel maps and unmaps whole pages. */

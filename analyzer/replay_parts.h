@@ -4,11 +4,14 @@
 #define SPARKTRACE_REPLAY_PARTS_H
 
 #include <analyzer/replay.h>
+#include <errno.h>
 
-/* Keeps the first error: the parts go on, the caller of replay_record() hears of it. */
+#define REPLAY_SIZE_MAX (UINT64_C(1) << 48) /* nothing is larger: what says so is damage */
+
+/* Keeps the first error: the parts go on, the caller of replay_record() hears of it. Damage is none. */
 static inline void replay_note(struct replay *replay, int error)
 {
-	if (error && !replay->error)
+	if (error == -ENOMEM && !replay->error)
 		replay->error = error;
 }
 

@@ -180,7 +180,7 @@ void replay_vmm_create(struct replay *replay, const struct st_ev_handle_create *
 		vmm_refused(replay, record);
 		return;
 	}
-	if (record->handle == UINT64_MAX || record->size >= UINT64_C(1) << 60)
+	if (record->handle == UINT64_MAX || record->size >= REPLAY_SIZE_MAX)
 		return;
 	handle_forget(replay, record->handle);
 	slot = handle_take(replay);
@@ -236,7 +236,7 @@ void replay_vmm_map(struct replay *replay, const struct st_ev_handle_map *record
 	struct span span = {record->addr, record->addr + record->size, 0, record->offset - record->addr};
 	struct batch *batch;
 
-	if (!handle || !record->size || record->size >= UINT64_C(1) << 60 ||
+	if (!handle || !record->size || record->size >= REPLAY_SIZE_MAX ||
 	    record->addr > UINT64_MAX - record->size)
 		return;
 	replay_vmm_unmap(replay, record->addr, record->size);

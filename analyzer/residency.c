@@ -122,6 +122,7 @@ void residency_release(struct residency *residency)
 	free(residency->caps);
 	free(residency->holdings);
 	replay_release(&residency->replay);
+	*residency = (struct residency){0};
 }
 
 /* The group of a new mapping: equal protection, flags and stack. */

@@ -251,8 +251,10 @@ void breaks_put(struct residency *residency, struct anon_moved *moved, uint64_t 
 		piece.lo += shift;
 		piece.hi += shift;
 		piece.b -= shift;
-		if (!livemap_find(&residency->replay.maps, piece.lo, &map) || map.hi < piece.hi)
+		if (!livemap_find(&residency->replay.maps, piece.lo, &map) || map.hi < piece.hi ||
+		    (uint32_t)piece.a != (uint32_t)((map.a >> 8) - 1))
 			continue;
+		breaks_gone(residency, piece.lo, piece.hi);
 		anon_insert(residency, &piece);
 		*made -= piece.hi - piece.lo;
 	}

@@ -36,7 +36,8 @@ static uint64_t cell_length(const struct weight *weight, uint64_t size, size_t c
 static void cell_count(struct residency *residency, struct weight *weight, uint64_t size, size_t cell,
                        int sign)
 {
-	uint64_t length = cell_length(weight, size, cell), device = weight->cell_device[cell];
+	uint64_t length = cell_length(weight, size, cell);
+	uint64_t device = bytes_min(weight->cell_device[cell], length); /* a file may have grown since */
 	uint64_t cached = bytes_min(weight->cell_cached[cell], length);
 	bool known = weight->cell_cached[cell] != ST_UNKNOWN;
 	uint64_t lo = known ? bytes_sub(cached + device, length) : 0, hi = bytes_min(cached, device);

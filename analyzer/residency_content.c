@@ -61,6 +61,19 @@ static bool address_is_device(const struct residency *residency, uint64_t addres
 	       livemap_find(&residency->replay.ranges, address, &span);
 }
 
+/* Bytes of a read before the first tensor: what a file says about its weights is none of them. */
+static uint64_t header_bytes(const struct residency *residency, const struct st_ev_read *record,
+                             uint32_t file)
+{
+	const struct catalog *catalog = residency->catalog;
+	const struct catalog_file *known = &catalog->files[file];
+
+	if (!known->tensor_count)
+		return 0;
+	return bytes_min(record->size,
+	                 bytes_sub(catalog->tensors[known->tensor_first].offset, record->offset));
+}
+
 /* Weight bytes were read to [addr, addr + size); the device itself may be the destination. */
 void content_read(struct residency *residency, const struct st_ev_read *record, uint32_t file)
 {
@@ -85,7 +98,9 @@ void content_read(struct residency *residency, const struct st_ev_read *record, 
 		weight->copied_bytes += record->size;
 		residency->signs |= SIGN_DEVICE;
 	} else {
-		staging_fill(residency, piece.lo, piece.hi, file + 1, piece.b);
+		staging_gone(residency, piece.lo, piece.hi);
+		staging_fill(residency, piece.lo + header_bytes(residency, record, file), piece.hi, file + 1,
+		             piece.b);
 	}
 	content_put(residency, &piece);
 }
@@ -258,7 +273,8 @@ static void transfer_from_content(struct transfer *transfer, uint64_t src, uint6
 
 		if (gap > src && !device)
 			transfer_unknown(transfer, src, gap - src);
-		if (there && !device) {
+		/* Managed memory may be named as a host source: what it holds came to the device before. */
+		if (there && !device && !(span.a & CONTENT_DEVICE)) {
 			residency->from[source_of(residency, gap)] += stop - gap;
 			loaded_exactly(residency, content_file(span.a) - 1, gap + span.b, stop - gap,
 			               transfer->record->r.time);

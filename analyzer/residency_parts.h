@@ -4,6 +4,7 @@
 #define SPARKTRACE_RESIDENCY_PARTS_H
 
 #include <analyzer/residency.h>
+#include <errno.h>
 
 /* Content of memory: which file (0: unknown, i: weight i - 1), on the device or not, place known or not. */
 #define CONTENT_DEVICE (UINT64_C(1) << 32)
@@ -26,9 +27,10 @@ static inline struct amounts *kept_change(const struct residency *residency, str
 	return &kept->now;
 }
 
+/* Only want of memory ends an analysis; a range that is in the way is damage, and costs itself. */
 static inline void residency_note(struct residency *residency, int error)
 {
-	if (error && !residency->replay.error)
+	if (error == -ENOMEM && !residency->replay.error)
 		residency->replay.error = error;
 }
 

@@ -57,6 +57,8 @@ static void write_exit(struct session *session)
 		kills -= session->oom_kills_start;
 	else
 		kills = ST_UNKNOWN;
+	out_info(&session->out, "recorder_cpu_us", "%llu",
+	         (unsigned long long)(clock_read(CLOCK_PROCESS_CPUTIME_ID) / 1000));
 	OUT(&session->out, exit, .how = session->follow.how,
 	    .status = (uint64_t)(int64_t)session->follow.status, .oom_kills = kills);
 }

@@ -194,9 +194,9 @@ void facts_look(struct facts *facts, struct out *out)
 {
 	enum st_pool_class pool;
 
+	read_gpu(facts, out);
 	if (facts->pool == ST_POOL_SIMULATED)
 		return;
-	read_gpu(facts, out);
 	pool = atomic_load(&facts->ring->simulated) ? ST_POOL_SIMULATED
 	                                            : pool_class(facts->machine, facts->gpu);
 	if (pool == facts->pool)

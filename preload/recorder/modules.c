@@ -64,26 +64,39 @@ static bool is_known(const struct modules *modules, const struct procfs_map *map
 	       module->offset == map->offset;
 }
 
-static void add(struct modules *modules, struct out *out, const struct procfs_map *map)
+/* An empty slot for a mapping, in the order of addresses; what stood there before is gone. */
+static struct module *make_slot(struct modules *modules, const struct procfs_map *map)
 {
-	struct module module = {.start = map->start, .end = map->end, .offset = map->offset, .ino = map->ino};
-	uint64_t build_id = 0;
 	uint32_t at = lower(modules, map->start);
 
 	while (at < modules->count && modules->all[at].start < map->end)
 		remove_at(modules, at);
-	module.path = strdup(map->path);
-	if (!module.path || !make_room(modules)) {
-		free(module.path);
-		return;
-	}
-	module.bias = map->start - map->offset; /* right for most objects, if the file cannot be read */
-	module.elf = !elffile_look(module.path, map->ino, map->start, map->offset, &module.bias, &build_id);
-	memmove(&modules->all[at + 1], &modules->all[at], (modules->count - at) * sizeof(module));
-	modules->all[at] = module;
+	if (!make_room(modules))
+		return NULL;
+	memmove(&modules->all[at + 1], &modules->all[at], (modules->count - at) * sizeof(modules->all[0]));
 	modules->count++;
-	OUT_TAIL(out, module, module.path, strlen(module.path), .start = module.start, .end = module.end,
-	         .offset = module.offset, .bias = module.bias, .build_id = build_id);
+	return &modules->all[at];
+}
+
+static void add(struct modules *modules, struct out *out, const struct procfs_map *map)
+{
+	struct module *module = make_slot(modules, map);
+	uint64_t build_id = 0;
+
+	if (!module)
+		return;
+	*module = (struct module){
+		.start = map->start,
+		.end = map->end,
+		.offset = map->offset,
+		.ino = map->ino,
+		.bias = map->start - map->offset, /* right for most objects, if the file cannot be read */
+		.path = strdup(map->path),
+	};
+	module->elf = module->path &&
+	              !elffile_look(map->path, map->ino, map->start, map->offset, &module->bias, &build_id);
+	OUT_TAIL(out, module, map->path, strlen(map->path), .start = map->start, .end = map->end,
+	         .offset = map->offset, .bias = module->bias, .build_id = build_id);
 }
 
 bool modules_read(struct modules *modules, struct out *out)

@@ -71,12 +71,22 @@ static void write_name(int fd, const char *library_path)
 		return; /* nobody is there any more */
 }
 
+static void close_above(int first)
+{
+	int fd;
+
+	if (!close_range((unsigned)first, ~0u, 0))
+		return;
+	for (fd = first; fd < 1024; fd++) /* a sandbox or qemu-user refuses the call */
+		close(fd);
+}
+
 /* Nothing of the recorder may outlive it here: neither the ring's lock nor the trace. */
 static void become_asker(int fd, const char *library_path)
 {
 	if (dup3(fd, 3, O_CLOEXEC) < 0 && errno != EINVAL) /* EINVAL: it is 3 already */
 		return;
-	close_range(4, ~0u, 0);
+	close_above(4);
 	signal(SIGALRM, SIG_DFL);
 	alarm(ASK_SECONDS);
 	write_name(3, library_path);

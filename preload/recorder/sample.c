@@ -7,10 +7,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TEXT_MAX        (512u << 10) /* zoneinfo of a machine with many processors */
@@ -179,6 +181,15 @@ static uint64_t anon_of(const char *pid, uint64_t page_size)
 	return procfs_read(path, line, sizeof(line)) > 0 ? procfs_parse_statm(line, page_size) : 0;
 }
 
+/*
+ * The shim scans mappings in short-lived processes that share the program's memory, and so does every vfork: what
+ * they have is the program's. Asked before their bytes are read, so that one that ends meanwhile counts nothing.
+ */
+static bool shares_memory(const struct sampler *sampler, uint32_t pid)
+{
+	return syscall(SYS_kcmp, sampler->ring->pid, pid, KCMP_VM, 0, 0) == 0;
+}
+
 static uint64_t sum_others(const struct sampler *sampler)
 {
 	uint64_t bytes = 0;
@@ -190,7 +201,8 @@ static uint64_t sum_others(const struct sampler *sampler)
 	while ((entry = readdir(dir))) {
 		uint32_t pid = isdigit((unsigned char)entry->d_name[0]) ? (uint32_t)atoi(entry->d_name) : 0;
 
-		if (pid && pid != sampler->ring->pid && pid != (uint32_t)getpid())
+		if (pid && pid != sampler->ring->pid && pid != (uint32_t)getpid() &&
+		    !shares_memory(sampler, pid))
 			bytes += anon_of(entry->d_name, sampler->page_size);
 	}
 	closedir(dir);

@@ -18,10 +18,11 @@
 #define FLUSH_LOAD   (200 * MILLISECOND) /* nor do ours, while much goes on */
 #define FLUSH_REST   SECOND
 #define RETRY        SECOND /* after a failed flush */
-#define SYNC_LOAD    (2 * SECOND)
-#define SYNC_REST    (10 * SECOND)
-#define GATHER       MILLISECOND /* after a wake: what follows the first record comes along */
-#define EXEC_LOOK    (5 * SECOND)
+#define SYNC_LOAD    SECOND
+#define SYNC_REST    (5 * SECOND)
+#define GATHER       MILLISECOND         /* after a wake: what follows the first record comes along */
+#define EXEC_LOOK    (100 * MILLISECOND) /* after one was announced */
+#define EXEC_REST    (5 * SECOND)
 #define SWEEP_AFTER  (2 * SECOND)
 
 /* --- into the file --------------------------------------------------------------------------- */
@@ -159,10 +160,12 @@ static void release(struct session *session)
 static bool is_over(struct session *session)
 {
 	uint64_t now = clock_now();
-	bool look = now >= session->next_exec_look && (session->execed || follow_has_moved(&session->follow));
+	bool announced = now < session->exec_until, look = false;
 
-	if (now >= session->next_exec_look)
-		session->next_exec_look = now + (session->execed ? EXEC_LOOK / 50 : EXEC_LOOK);
+	if (now >= session->next_exec_look) {
+		look = announced || follow_has_moved(&session->follow);
+		session->next_exec_look = now + (announced ? EXEC_LOOK : EXEC_REST);
+	}
 	return follow_is_over(&session->follow, look);
 }
 
@@ -172,7 +175,7 @@ static void sleep_until_due(struct session *session, bool more)
 	const struct timespec gather = {.tv_nsec = (long)GATHER};
 
 	due = flush_at < due ? flush_at : due;
-	due = session->execed && session->next_exec_look < due ? session->next_exec_look : due;
+	due = now < session->exec_until && session->next_exec_look < due ? session->next_exec_look : due;
 	if (more || due <= now)
 		return;
 	if (due - now > SECOND)

@@ -30,10 +30,10 @@ struct session {
 	struct syncer syncer;
 
 	/* What the events have asked for (watch.c) and has not been done. */
-	uint32_t moments; /* bits of enum st_moment */
-	uint64_t copied;  /* bytes from host to device */
-	bool execed;      /* an exec was announced */
-	uint8_t *formats; /* enum st_file_format of each file, by identifier */
+	uint32_t moments;    /* bits of enum st_moment */
+	uint64_t copied;     /* bytes from host to device */
+	uint64_t exec_until; /* an exec was announced: it is looked for until then */
+	uint8_t *formats;    /* enum st_file_format of each file, by identifier */
 	uint32_t formats_room;
 	uint64_t lost; /* ring->lost_count, as of the table of mappings */
 

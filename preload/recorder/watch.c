@@ -79,9 +79,13 @@ static void watch_moment(struct session *session, const struct st_ev_moment *mom
 		session->moments |= UINT32_C(1) << moment->what;
 }
 
+/* It may fail, or be that of a vfork child: then the ring stays mapped, and the looking ends by itself. */
 static void watch_child(struct session *session, const struct st_ev_child *child)
 {
-	session->execed |= child->how == ST_CHILD_EXEC;
+	if (child->how != ST_CHILD_EXEC)
+		return;
+	session->exec_until = clock_now() + 2 * SECOND;
+	session->next_exec_look = 0;
 }
 
 static void watch_traffic(struct session *session, const struct st_record *record)

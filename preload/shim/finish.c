@@ -4,6 +4,7 @@
 #include "driver.h"
 #include "event.h"
 #include "life.h"
+#include "place.h"
 #include "real.h"
 #include "say.h"
 #include "sys.h"
@@ -62,6 +63,7 @@ static __attribute__((constructor)) void shim_load(void)
 {
 	real_init();
 	say_prepare();
+	place_prepare();
 	heap_prepare();
 	life_get(); /* now: the first event may come from a vfork child, and know another pid */
 }

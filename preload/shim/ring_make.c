@@ -3,6 +3,7 @@
 
 #include "aside.h"
 #include "event.h"
+#include "place.h"
 #include "settings.h"
 #include "sys.h"
 #include "text.h"
@@ -153,10 +154,7 @@ static void write_folder(char *folder, const char *path, bool parent)
 	const char *slash = strrchr(path, '/');
 	size_t length = parent ? (slash ? (size_t)(slash - path) : 0) : strlen(path);
 
-	if (path[0] != '/' && sys_getcwd(folder, FOLDER) > 0)
-		text.at = folder + strlen(folder);
-	if (length && path[0] != '/')
-		text_byte(&text, '/');
+	place_begin(&text, path);
 	text_bytes(&text, path, length);
 	if (text.cut || strchr(folder, '%') || folder[0] != '/')
 		folder[0] = '\0';
@@ -186,6 +184,8 @@ static uint64_t ring_size(void)
 
 static void fill_head(struct st_ring *ring, const struct request *request)
 {
+	struct text directory;
+
 	memcpy(ring->magic, ST_RING_MAGIC, sizeof(ring->magic));
 	ring->version = ST_RING_VERSION;
 	ring->page_size = (uint32_t)getauxval(AT_PAGESZ);
@@ -196,8 +196,8 @@ static void fill_head(struct st_ring *ring, const struct request *request)
 	ring->epoch = event_now();
 	memcpy(ring->boot_id, request->boot_id, sizeof(ring->boot_id));
 	memcpy(ring->path, request->path, sizeof(ring->path));
-	if (sys_getcwd(ring->directory, sizeof(ring->directory)) < 0)
-		ring->directory[0] = '\0';
+	directory = text_in(ring->directory, sizeof(ring->directory));
+	text_add(&directory, place_started());
 	settings_library_path(ring->library_path, sizeof(ring->library_path));
 	settings_write(ring->settings, sizeof(ring->settings));
 	settings_environment(ring->environment, sizeof(ring->environment));

@@ -2,6 +2,7 @@
 #include "spawn.h"
 
 #include "aside.h"
+#include "place.h"
 #include "real.h"
 #include "settings.h"
 #include "sys.h"
@@ -15,7 +16,8 @@
 
 #define STACK_BYTES (32u << 10)
 
-static const char *const places[] = {"", "../libexec/", "../bin/", "../../libexec/", "../../bin/"};
+static const char *const places[] = {"", "../libexec/sparktrace/", "../bin/", "../../libexec/sparktrace/",
+                                     "../../bin/"};
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
@@ -87,10 +89,7 @@ static void write_programs(struct request *request)
 	for (size_t i = 0; i < PLACES && slash; i++) {
 		struct text text = text_in(request->program[i], PATH_MAX);
 
-		if (own->l_name[0] != '/' && sys_getcwd(request->program[i], PATH_MAX) > 0) {
-			text.at += strlen(request->program[i]);
-			text_byte(&text, '/');
-		}
+		place_begin(&text, own->l_name);
 		text_bytes(&text, own->l_name, (size_t)(slash - own->l_name) + 1);
 		text_add(&text, places[i]);
 		text_add(&text, "sparktrace-recorder");

@@ -49,7 +49,7 @@ static void die(const char *what)
 static void round_mmap(long n)
 {
 	for (long i = 0; i < n; i++) {
-		void *p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *p = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (p == MAP_FAILED)
 			die("mmap");
@@ -72,7 +72,7 @@ static void round_device(long n)
 	for (long i = 0; i < n; i++) {
 		void *p;
 
-		if (device_malloc(&p, 1 << 20))
+		if (device_malloc(&p, 4096))
 			die("cudaMalloc");
 		device_free(p);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A load that dies: every shard is mapped read-only and stays mapped, and device memory ends before the
- * shards do (SIMCUDA_LIMIT). With --retry the oldest half of what is held is freed and the allocation
+ * A load that dies: first all shards are mapped read-only, as the large libraries do, and stay mapped, and
+ * device memory ends before the shards do (SIMCUDA_LIMIT). With --retry the oldest half of what is held is freed and the allocation
  * tried again, which succeeds: a program that lives.
  *
  *	load_dead [--retry] SHARD... [--hold SECONDS]		exits with 1 when it died
@@ -37,19 +37,28 @@ static CUresult tensor_load(const char *map, const struct tensor *tensor, int re
 	return CUDA_SUCCESS;
 }
 
-static CUresult shard_load(const char *path, int retries)
+struct shard {
+	struct weights weights;
+	const char *map;
+};
+
+static struct shard shard_map(const char *path)
+{
+	struct shard shard;
+
+	weights_open(path, &shard.weights);
+	shard.map = mmap(NULL, shard.weights.size, PROT_READ, MAP_PRIVATE, shard.weights.fd, 0);
+	MUST(shard.map == MAP_FAILED);
+	close(shard.weights.fd);
+	return shard;
+}
+
+static CUresult shard_load(const struct shard *shard, int retries)
 {
 	CUresult rc = CUDA_SUCCESS;
-	struct weights w;
-	char *map;
 
-	weights_open(path, &w);
-	map = mmap(NULL, w.size, PROT_READ, MAP_PRIVATE, w.fd, 0);
-	MUST(map == MAP_FAILED);
-	close(w.fd);
-	for (size_t i = 0; i < w.count && rc == CUDA_SUCCESS; i++)
-		rc = tensor_load(map, &w.tensors[i], retries);
-	free(w.tensors);
+	for (size_t i = 0; i < shard->weights.count && rc == CUDA_SUCCESS; i++)
+		rc = tensor_load(shard->map, &shard->weights.tensors[i], retries);
 	return rc;
 }
 
@@ -58,17 +67,19 @@ int main(int argc, char **argv)
 	double seconds = hold_option(&argc, argv);
 	int retries = argc > 1 && strcmp(argv[1], "--retry") == 0;
 	CUresult rc = CUDA_SUCCESS;
-	int i;
+	struct shard shards[64];
+	int count = argc - 1 - retries, i;
 
-	if (argc < 2 + retries) {
+	if (count < 1 || count > 64) {
 		fprintf(stderr, "usage: load_dead [--retry] SHARD... [--hold SECONDS]\n");
 		return 2;
 	}
 	device_open();
-	for (i = 1 + retries; i < argc && rc == CUDA_SUCCESS; i++)
-		rc = shard_load(argv[i], retries);
-	printf("%s at shard %d of %d, result %d\n", rc == CUDA_SUCCESS ? "done" : "dead", i - 1 - retries,
-	       argc - 1 - retries, (int)rc);
+	for (i = 0; i < count; i++)
+		shards[i] = shard_map(argv[i + 1 + retries]);
+	for (i = 0; i < count && rc == CUDA_SUCCESS; i++)
+		rc = shard_load(&shards[i], retries);
+	printf("%s at shard %d of %d, result %d\n", rc == CUDA_SUCCESS ? "done" : "dead", i, count, (int)rc);
 	hold(seconds);
 	return rc != CUDA_SUCCESS;
 }

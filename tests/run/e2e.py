@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One traced program, and three who tell about it: sparktrace's report, the simulated driver's ledger, and a second
+process that looks every 10 ms (tests/tools/outside). Used by loads.py and torch_e2e.py."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+from simledger import BUILD, FOLDER, LIB, MIB
+
+GIB = 1024 * MIB
+NEAR = MIB  # the moment of a peak is the first instant within 1 MiB of it
+ANALYZE = os.path.join(BUILD, "sparktrace-analyze")
+SHIM = os.path.join(BUILD, "libsparktrace.so")
+OUTSIDE = os.path.join(BUILD, "tests", "tools", "outside")
+NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"]
+
+
+def enter_own_world():
+    """
+    Runs this script again where /proc shows only what it started itself: memory of other processes is part of the
+    demand, and the machine is not ours alone. Where that is not allowed it goes on as it is.
+    """
+    if os.environ.get("E2E_WORLD") or subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode:
+        return
+    env = dict(os.environ, E2E_WORLD="own")
+    # The first process of such a world is a shell, which takes in orphans; it must not become the program itself.
+    script = ["sh", "-c", '"$@"; exit $?', "sh", sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]]
+    raise SystemExit(subprocess.run([*NAMESPACE, *script], env=env, check=False).returncode)
+
+
+def exactly(size):
+    return {"low_bytes": size, "high_bytes": size}
+
+
+def facts(*triples):
+    """What of (what, seen, expected) is not so, for check()."""
+    return "; ".join(f"{what}: {seen!r}, expected {expected!r}" for what, seen, expected in triples if seen != expected)
+
+
+def between(low, value, high):
+    """An expected triple's last two parts: True, or what is out of which bounds."""
+    return (True if low <= value <= high else (low, value, high), True)
+
+
+class Outside:
+    """The rows of the outside process; -1 is missing and left out."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.rows = [{key: int(value) for key, value in row.items()} for row in csv.DictReader(file)]
+
+    def column(self, *names):
+        """(start of the look, its end, sum of these values) by time, while the program lived."""
+        return [
+            (row["time_ns"] - row["took_ns"] // 2, row["time_ns"] + row["took_ns"] // 2, sum(row[name] for name in names))
+            for row in self.rows
+            if row["rss_anon"] != -1 and all(row[name] != -1 for name in names)
+        ]
+
+    def highest(self, *names):
+        return max(value for _, _, value in self.column(*names))
+
+    def rise(self, *names):
+        """The most by which the value rose from one look to the next."""
+        values = [value for _, _, value in self.column(*names)]
+        return max(after - before for before, after in zip(values, values[1:]))
+
+    def around(self, time, *names):
+        """The smallest and largest value from the last look that was over by `time` to the first that began after."""
+        column = self.column(*names)
+        before = [i for i, (_, end, _) in enumerate(column) if end <= time]
+        after = [i for i, (start, _, _) in enumerate(column) if start >= time]
+        values = [value for _, _, value in column[before[-1] if before else 0 : after[0] + 1 if after else None]]
+        return min(values), max(values)
+
+    def peak_moment(self, *names):
+        """Within which the value came within 1 MiB of its maximum: from the look before the first such one to the one
+        after it, in which the maximum may lie where none saw it."""
+        column = self.column(*names)
+        at = next(i for i, (_, _, value) in enumerate(column) if value + NEAR >= self.highest(*names))
+        return column[max(at - 1, 0)][0], column[min(at + 1, len(column) - 1)][1]
+
+
+class Report:
+    """The JSON report, its exit status, and paths into it: report["peak.load.load_factor"]."""
+
+    def __init__(self, trace, *options):
+        self.command = [ANALYZE, *options, trace]
+        done = subprocess.run([*self.command, "--json"], capture_output=True, text=True, check=False)
+        self.status = done.returncode
+        try:
+            self.root = json.loads(done.stdout)
+        except json.JSONDecodeError as error:
+            raise SystemExit(f"not ok json - {trace}: {error}: {done.stdout[:200]} {done.stderr[:200]}") from error
+
+    def __getitem__(self, path):
+        value = self.root
+        for key in path.split("."):
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        return value
+
+    def rung(self, name):
+        return next(rung for rung in self["ladder.rungs"] if rung["rung"] == name)
+
+    def file(self, path):
+        return next(file for file in self["files"] if file["path"] == path)
+
+    def text(self):
+        """The text report as one line: it wraps where it likes."""
+        return " ".join(subprocess.run(self.command, capture_output=True, text=True, check=False).stdout.split())
+
+
+class Traced:
+    """A traced run: rc, out, err, ledger (its lines), outside, and the trace."""
+
+    def __init__(self, name, *command, files=(), prefix=(), **settings):
+        base = os.path.join(FOLDER, name)
+        self.trace, self.base = base + ".zst", base
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("SIMCUDA_", "SPARKTRACE"))}
+        env.update(
+            SIMCUDA_GB10="1", SIMCUDA_LEDGER=base + ".ledger", LD_LIBRARY_PATH=LIB, OUTSIDE_PRELOAD=SHIM,
+            SPARKTRACE_OUTPUT=self.trace,
+        )
+        env.update({key: str(value) for key, value in settings.items()})
+        watch = [word for path in files for word in ("-f", path)]
+        done = subprocess.run(
+            [*prefix, OUTSIDE, "-o", base + ".csv", *watch, "--", *map(str, command)],
+            env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )
+        self.rc, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.outside = Outside(base + ".csv")
+        self.ledger = []
+        if os.path.exists(base + ".ledger"):
+            with open(base + ".ledger", encoding="utf-8") as file:
+                self.ledger = [json.loads(line) for line in file]
+
+    def last(self):
+        """The ledger's last line: its sums are the whole run's."""
+        return self.ledger[-1]
+
+    def report(self, *options):
+        return Report(self.trace, *options)
+
+    def dump(self, event=None):
+        """The trace's records, as dictionaries."""
+        done = subprocess.run([ANALYZE, "dump", self.trace], capture_output=True, text=True, check=True)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return [line for line in lines if event in (None, line["event"])]
+
+    def moment(self, report, peak):
+        """When a peak of the report was, on the clock of the outside process."""
+        return self.dump("process")[0]["start"] + report[f"peak.{peak}.time_ns"]
+
+
+def pack(lines, name):
+    """A trace made of records: its path."""
+    path = os.path.join(FOLDER, name)
+    with open(path + ".jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    done = subprocess.run([ANALYZE, "pack", path + ".jsonl", "-o", path + ".zst"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"not ok pack_{name} - {done.stderr.strip()[:300]}")
+    return path + ".zst"

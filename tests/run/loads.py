@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""See loads.sh."""
+
+import os
+import shutil
+
+from e2e import GIB, Traced, Report, between, enter_own_world, exactly, facts, pack
+from simledger import BUILD, FOLDER, MIB, PAGE, check, finish, subprocess, victim, weights
+
+TENSORS = 8
+NOBODY = 65534
+
+
+def make_safetensors(*arguments):
+    subprocess.run([os.path.join(BUILD, "tests", "tools", "make_safetensors"), *arguments], check=True)
+
+
+def cached(paths, warm):
+    """Leaves the files wholly in the page cache, or not at all."""
+    make_safetensors("-d", *paths)
+    for path in paths if warm else ():
+        with open(path, "rb") as file:
+            while file.read(8 * MIB):
+                pass
+
+
+def seen_from_outside(name, run, report, path):
+    """Device, anonymous and cached bytes and the moment of the peak, within what moved between two looks."""
+    peak, size = run.moment(report, "load_modelled_peak"), os.path.getsize(path)
+    at_peak = report.file(path)["at_peak"]
+    earliest, latest = run.outside.peak_moment("device", "anon_files")
+    anon = run.outside.highest("anon_files")
+    low, high = run.outside.around(peak, "cached")
+    check(name, facts(
+        ("device, ledger", report["peak.device_peak_bytes"], run.last()["device_peak"]),
+        ("device, outside", report["peak.device_peak_bytes"], run.outside.highest("device")),
+        ("anonymous, ledger", report["peak.load.anonymous_copies"], exactly(run.last()["broken"])),
+        ("anonymous, outside", *between(anon, at_peak["anon"]["high_bytes"], anon + run.outside.rise("anon_files"))),
+        ("moment of the peak", *between(earliest, peak, latest)),
+        ("cached, at least", at_peak["cached"]["low_bytes"] <= high, (at_peak, low, high) and True),
+        # Cached are whole pages, also the one in which the file ends.
+        ("cached at the peak", *between(low - -size % PAGE, at_peak["cached"]["low_bytes"], high)),
+        ("cached is exact", at_peak["cached"]["low_bytes"], at_peak["cached"]["high_bytes"]),
+    ))
+
+
+def copy_on_write(path):
+    """Shows line 2: unmapped right after the last copy, from a cold and a warm cache; and held there for a while,
+    where nothing moves and all figures must be the same."""
+    for name, warm, settings in (
+        ("cow_cold", False, {}), ("cow_warm", True, {}), ("cow_held", True, {"SIMCUDA_DELAY": "cuStreamSynchronize:1:400"}),
+    ):
+        cached([path], warm)
+        run = Traced(name, victim("load_cow"), path, files=[path], **settings)
+        r = run.report("--budget", "1.5GiB")
+        anon = r["peak.load.anonymous_copies"]
+        check(name, run.rc and run.out + run.err or facts(
+            ("D", r.file(path)["settled"]["device"], exactly(GIB)),
+            ("D at the peak", r.file(path)["at_peak"]["device"], exactly(GIB)),
+            ("A, within 2 pages a tensor", *between(GIB, anon["low_bytes"], GIB + TENSORS * 2 * PAGE)),
+            ("A is exact", anon["low_bytes"], anon["high_bytes"]),
+            ("A once unmapped", r.file(path)["settled"]["anon"], exactly(0)),
+            ("factor", f"{r['peak.load.load_factor']:.2f}", "2.00"),
+            ("nothing else is modelled", r["peak.load.load_modelled"], exactly(GIB + anon["low_bytes"])),
+            ("steady", r["peak.load.steady"], exactly(GIB)),
+            ("phase", r["peak.demand_peak.phase"], "load"),
+        ))
+        needs_repair(name + "_next_is_1b", run, r, path)
+        seen_from_outside(name + "_outside", run, r, path)
+        demand(name + "_demand", run, r)
+
+
+def needs_repair(name, run, r, path):
+    how = r["ladder.how"]
+    frames = [(frame["function"], os.path.basename(frame["module"] or "")) for frame in how.get("stack", [])]
+    text = run.report("--budget", "1.5GiB").text()
+    # U is one thread's largest size class: one tensor.
+    repaired = r.rung("1b")["needed_peak"]["high_bytes"] - (GIB + GIB // TENSORS)
+    check(name, facts(
+        ("verdict", r["fit.verdict"], "does not fit"), ("status", r.status, 1), ("next", r["ladder.next"], "1b"),
+        ("verdict then", r.rung("1b")["verdict"], "fits"),
+        ("needs then, beside D + U", *between(0, repaired, host(run)[1])),
+        ("file", how.get("file"), path), ("mapping", how.get("mapping"), "private writable mapping"),
+        ("victim's function", ("main", "load_cow") in frames or frames, True),
+        *((word, word in text, True) for word in ("private writable mapping", os.path.basename(path), "main (load_cow)")),
+    ))
+
+
+def host(run):
+    """Smallest and largest size of the rest of the program's memory up to the peak. The outside process subtracts one
+    file of /proc from another: only where the mapping stood still between its looks do the two belong together."""
+    column = run.outside.column("anon_files", "rss_anon")
+    anon = [value for _, _, value in run.outside.column("anon_files")]
+    until = anon.index(max(anon)) + 1
+    still = [column[i][2] - anon[i] for i in range(1, until - 1) if anon[i - 1] == anon[i] == anon[i + 1]]
+    return min(still), max(still)
+
+
+def demand(name, run, r):
+    """M = V + A + H, what nobody can take back: V and A from the ledger, H from outside, as a change since the first
+    sample."""
+    base_low, base_high = run.outside.around(run.dump("sample")[0]["time"], "rss_anon")
+    low, high = (run.last()["device_peak"] + run.last()["broken"] + bound for bound in host(run))
+    seen = r["peak.load_demand_peak.demand"]
+    check(name, facts(
+        ("low", *between(low - base_high, seen["low_bytes"], high - base_low)),
+        ("high", *between(low - base_high, seen["high_bytes"], high - base_low)),
+    ))
+
+
+def read_only(path):
+    for name, warm in (("read_only_cold", False), ("read_only_warm", True)):
+        cached([path], warm)
+        run = Traced(name, victim("load_cow"), "--read-only", path, files=[path])
+        r = run.report("--budget", "1.5GiB")
+        double, in_cache = r["peak.load.reclaimable_double"], run.outside.highest("cached")
+        check(name, run.rc and run.out + run.err or facts(
+            ("A", r["peak.load.anonymous_copies"], exactly(0)),
+            ("A from outside", run.outside.highest("anon_files"), 0),
+            ("D", r.file(path)["settled"]["device"], exactly(GIB)),
+            ("factor", r["peak.load.load_factor"], 1),
+            ("reclaimable, at most", *between(0, double["high_bytes"], GIB)),
+            ("reclaimable, from outside", *between(min(in_cache, GIB) - run.outside.rise("cached"), double["high_bytes"], in_cache)),
+            ("1b", r.rung("1b")["state"], "does not apply"),
+            ("verdict", r["fit.verdict"], "fits"), ("next", r["ladder.next"], "none"), ("status", r.status, 0),
+        ))
+        seen_from_outside(name + "_outside", run, r, path)
+
+
+def dead(shards):
+    """Shows line 6: the sixth of eight shards finds no room."""
+    run = Traced("dead", victim("load_dead"), *shards, files=shards, SIMCUDA_LIMIT=1280 * MIB)
+    r = run.report("--budget", "1.25GiB")
+    check("dead_load", facts(
+        ("exit", (run.rc, "dead at shard 6 of 8" in run.out), (1, True)),
+        ("device, ledger", r["peak.device_peak_bytes"], run.last()["device_peak"]),
+        ("observed", r["fit.observed_modelled"], exactly(1280 * MIB)),
+        ("needed", r["fit.needed_modelled"], exactly(2 * GIB)),
+        ("verdict", r["fit.verdict"], "does not fit"), ("status", r.status, 1), ("died in", r["fit.died_in"], "load"),
+        ("rung 1", r.rung("1")["verdict"], "does not fit"),
+        ("failures", len(r["failures"]), 1), ("asked", r["failures.0.asked_bytes"], 256 * MIB),
+        ("outcome", "never got" in r["failures.0.outcome"] or r["failures.0.outcome"], True),
+    ))
+    run = Traced("retried", victim("load_dead"), "--retry", *shards, files=shards, SIMCUDA_LIMIT=1280 * MIB)
+    r = run.report("--budget", "1.25GiB")
+    refused = [line for line in run.ledger if line["rc"] == 2]
+    check("retried_load_is_no_oom", facts(
+        ("exit", run.rc, 0),
+        ("outcomes", {failure["outcome"] for failure in r["failures"]}, {"retried with success: not an OOM"}),
+        ("failures", len(r["failures"]), len(refused)), ("died in", r["fit.died_in"], None),
+        ("device, ledger", r["peak.device_peak_bytes"], run.last()["device_peak"]),
+        ("needed", r["fit.needed_modelled"], exactly(1280 * MIB)),
+    ))
+
+
+def steps(path):
+    """Shows line 7, live: f is 0.5 but for the host bytes that the program takes meanwhile."""
+    run = Traced("steps", victim("load_steps"), path, 4, 128, files=[path])
+    r = run.report("--budget", "1.25GiB", "--band", "0", "--pack", "2048", "--optimizer-bytes", "0")
+    check("steps", run.rc and run.out + run.err or facts(
+        ("device, ledger", r["peak.device_peak_bytes"], run.last()["device_peak"]),
+        ("device", r["peak.device_peak_bytes"], 1536 * MIB),
+        ("activations", r["ladder.packing.activations"], exactly(512 * MIB)),
+        ("pack", r["ladder.packing.pack"] in (1024, 896) or r["ladder.packing"], True),
+        ("next", r["ladder.next"], "2"), ("1b", r.rung("1b")["state"], "does not apply"),
+        ("verdict", r["fit.verdict"], "does not fit"), ("status", r.status, 1),
+    ))
+
+
+def staging(shards):
+    """Shows line 8: everything through one pinned buffer of 64 MiB; then without knowing where the reads went."""
+    run = Traced("staging", victim("load_staging"), *shards, files=shards)
+    r = run.report()
+    check("staging", run.rc and run.out + run.err or facts(
+        ("S", r["peak.load.staging_pinned_and_not_bytes"], 64 * MIB),
+        ("P", r["peak.load.pinned_peak_bytes"], 64 * MIB), ("P, ledger", run.last()["pinned_peak"], 64 * MIB),
+        ("device, ledger", r["peak.device_peak_bytes"], run.last()["device_peak"]),
+        ("modelled", r["peak.load.load_modelled"], exactly(1088 * MIB)),
+        ("modelled, ledger", run.last()["total_peak"], 1088 * MIB),
+        ("factor", r["peak.load.load_factor"], 1.0625), ("A", r["peak.load.anonymous_copies"], exactly(0)),
+        ("anonymous, outside", run.outside.highest("anon_files"), 0),
+    ))
+    check("staging_every_range_attributed", facts(
+        ("files", len(r["files"]), 4), ("loaded", r["peak.load.loaded"], exactly(GIB)),
+        *((path, [r.file(path)[key] for key in ("loaded_bytes", "copied_bytes", "exact")], [256 * MIB, 256 * MIB, True]) for path in shards),
+        *((path, r.file(path)["settled"]["device"], exactly(256 * MIB)) for path in shards),
+        ("tensors", len(r["tensors"]), 4), *((t["name"], t["device"], exactly(256 * MIB)) for t in r["tensors"]),
+    ))
+    lines = run.dump()
+    for line in lines:
+        if line["event"] == "read":
+            del line["addr"]
+    r = Report(pack(lines, "staging_blind"))
+    devices = [r.file(path)["settled"]["device"] for path in shards]
+    check("staging_without_destinations", facts(
+        ("D is an interval", all(d["low_bytes"] < d["high_bytes"] == 256 * MIB for d in devices) or devices, True),
+        ("exact", [r.file(path)["exact"] for path in shards], [False] * 4),
+        ("said in text", "4 files the device bytes are an interval" in r.text(), True),
+    ))
+
+
+def unknown(path):
+    """Shows line 12: nobody may ask how much of another's file is cached, and unknown is not full."""
+    become = shutil.which("setpriv")
+    if os.getuid() or not become:
+        print("skip unknown_is_not_full - only root can become nobody")
+        return
+    folder = os.path.join(FOLDER, "nobody")
+    os.mkdir(folder)
+    os.chown(folder, NOBODY, NOBODY)
+    os.chmod(path, 0o644)
+    cached([path], warm=False)
+    prefix = [become, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    run = Traced("nobody/unknown", victim("map_only"), path, 500, files=[path], prefix=prefix)
+    r = run.report()
+    check("unknown_is_not_full", run.rc and run.out + run.err or facts(
+        ("outside may not know either", {row["cached"] for row in run.outside.rows}, {-1}),
+        ("mapped", *between(os.path.getsize(path), r.file(path)["mapped_bytes"], os.path.getsize(path) + PAGE)),
+        ("cached", [r.file(path)[at]["cached"] for at in ("at_peak", "settled", "at_end")], [None] * 3),
+        ("why", r.file(path)["cache_error"], "EPERM"),
+        ("text", "cached: unknown (EPERM)" in r.text(), True),
+    ))
+
+
+def main():
+    enter_own_world()
+    path = weights("model.safetensors", TENSORS, 1024)
+    copy_on_write(path)
+    read_only(path)
+    steps(path)
+    unknown(path)
+    os.remove(path)
+    shards = [weights(f"model-{number:05}-of-00008.safetensors", 1, 256) for number in range(1, 9)]
+    dead(shards)
+    staging(shards[:4])
+    finish()
+
+
+main()
