@@ -109,6 +109,9 @@ $(O)/tests/unit/%.o: EXTRA = $(CUDA_CFLAGS)
 $(O)/tests/%: $(O)/tests/%.c.o
 	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $< -ldl -lpthread
 
+$(O)/tests/bench/make_trace: %: %.c.o $(TRACE_OBJ)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ -lzstd
+
 # What scripts of tests/run need, whether they start the product or not.
 unit: $(UNIT)
 test-programs: all $(VICTIM) $(TOOLS) simcuda

@@ -46,7 +46,10 @@ static bool stretch_has(enum stretch stretch, enum phase phase)
 {
 	if (stretch == STRETCH_LOAD)
 		return phase_is_load(phase);
-	return stretch == STRETCH_RUN || phase == PHASE_STEPS;
+	if (stretch == STRETCH_STEPS)
+		return phase == PHASE_STEPS;
+	/* What others do while the program ends, or has ended, is no need of it. */
+	return phase != PHASE_END;
 }
 
 static void sampled_look(struct change sampled[QUANTITY_COUNT], struct change change, uint64_t cache)

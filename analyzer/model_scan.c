@@ -162,6 +162,9 @@ static int scan_record(struct scan *scan, const struct st_record *record)
 	case ST_KIND_moment:
 		build->exit_moment |= ((const struct st_ev_moment *)record)->what == ST_MOMENT_EXIT;
 		return 0;
+	case ST_KIND_sample:
+		build->exit_moment |= ((const struct st_ev_sample *)record)->reason == ST_MOMENT_EXIT;
+		return 0;
 	case ST_KIND_file:
 	case ST_KIND_tensor:
 		return catalog_record(&build->catalog, record);

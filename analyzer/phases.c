@@ -63,10 +63,24 @@ static bool record_releases(const struct st_record *record)
 	       (record->kind == ST_KIND_context && !((const struct st_ev_context *)record)->alive);
 }
 
-static void ending_seen(struct phases *phases, uint64_t index)
+/* A sample that finds no program any more where there was one, or says so. */
+static bool sample_ends(struct phases *phases, const struct st_ev_sample *sample)
 {
-	if (!phases->end)
-		phases->end = index;
+	bool seen = phases->host_seen;
+
+	phases->host_seen |= sample->rss_anon != ST_UNKNOWN;
+	return sample->reason == ST_MOMENT_EXIT || sample->reason == ST_MOMENT_AFTERMATH ||
+	       (seen && sample->rss_anon == ST_UNKNOWN);
+}
+
+/* The program is at its end: its destructor has run, or it is gone. */
+static bool record_ends(struct phases *phases, const struct st_record *record)
+{
+	if (record->kind == ST_KIND_moment)
+		return ((const struct st_ev_moment *)record)->what == ST_MOMENT_EXIT;
+	if (record->kind == ST_KIND_sample)
+		return sample_ends(phases, (const void *)record);
+	return record->kind == ST_KIND_exit;
 }
 
 void phases_record(struct phases *phases, const struct st_record *record, uint64_t index,
@@ -96,9 +110,8 @@ void phases_record(struct phases *phases, const struct st_record *record, uint64
 	}
 	if (phases->last_weight && !phases->teardown && record_releases(record))
 		phases->teardown = index;
-	if (record->kind == ST_KIND_exit ||
-	    (record->kind == ST_KIND_moment && ((const struct st_ev_moment *)record)->what == ST_MOMENT_EXIT))
-		ending_seen(phases, index);
+	if (record_ends(phases, record) && !phases->end)
+		phases->end = index;
 }
 
 void phases_finish(struct phases *phases)

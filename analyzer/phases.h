@@ -21,6 +21,7 @@ struct phases {
 	bool to_device;  /* weights were copied to the device */
 	bool closed;     /* whatever moves weights from here on belongs to no load */
 	bool unfinished; /* the run died in its load */
+	bool host_seen;  /* a sample saw the program */
 	uint64_t grants; /* allocations on the device since the last weight byte */
 	uint64_t now;    /* time of the last event of the program itself */
 	uint64_t grown;  /* largest sum of program memory and cached weights that a sample saw */

@@ -13,9 +13,9 @@
 struct reader_order {
 	struct reader *reader;
 	const struct st_record *ahead; /* read and not yet returned */
-	unsigned char *waiting;	       /* looks at the pool, whole records */
+	unsigned char *waiting;        /* looks at the pool, whole records */
 	size_t begin, end, room;       /* bytes of them */
-	int result;		       /* of the last read, once it is not 1 */
+	int result;                    /* of the last read, once it is not 1 */
 	bool over;
 };
 

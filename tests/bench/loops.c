@@ -107,7 +107,8 @@ static void round_idle(long n)
 
 static void device_open(void)
 {
-	static const char soname[] = "libcuda" "rt.so.13";
+	static const char soname[] = "libcuda"
+				     "rt.so.13";
 	void *lib = dlopen(soname, RTLD_NOW);
 
 	if (!lib)

@@ -31,6 +31,15 @@ def enter_own_world():
     raise SystemExit(subprocess.run([*NAMESPACE, *script], env=env, check=False).returncode)
 
 
+def cached(paths, warm):
+    """Leaves the files wholly in the page cache, or not at all."""
+    subprocess.run([os.path.join(BUILD, "tests", "tools", "make_safetensors"), "-d", *paths], check=True)
+    for path in paths if warm else ():
+        with open(path, "rb") as file:
+            while file.read(8 * MIB):
+                pass
+
+
 def exactly(size):
     return {"low_bytes": size, "high_bytes": size}
 
