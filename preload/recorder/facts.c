@@ -77,7 +77,8 @@ static void write_process(const struct facts *facts, struct out *out)
 	const struct st_ring *ring = facts->ring;
 	struct procfs_stat stat = {0};
 
-	procfs_read_stat(ring->pid, &stat);
+	if (procfs_read_stat(ring->pid, &stat) || stat.start_time != ring->start_time)
+		stat.ppid = 0;
 	OUT(out, process, .pid = ring->pid, .ppid = stat.ppid, .uid = geteuid(),
 	    .page_size = (uint64_t)sysconf(_SC_PAGESIZE), .pool = facts->pool,
 	    .cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), .start = start_of(ring),
@@ -168,6 +169,19 @@ void facts_write(struct facts *facts, struct st_ring *ring, struct out *out)
 	write_process(facts, out);
 	write_command(ring, out);
 	write_system(ring, out);
+	write_lines("env", ring->environment, out);
+	write_lines("setting", ring->settings, out);
+}
+
+void facts_write_late(struct st_ring *ring, struct out *out)
+{
+	struct facts facts = {.ring = ring};
+
+	facts.pool = atomic_load(&ring->simulated) ? ST_POOL_SIMULATED : ST_POOL_UNKNOWN;
+	write_process(&facts, out);
+	out_info(out, "cwd", "%s", ring->directory);
+	out_info(out, "boot_id", "%.36s", ring->boot_id);
+	out_info(out, "sparktrace", "%s", ST_VERSION);
 	write_lines("env", ring->environment, out);
 	write_lines("setting", ring->settings, out);
 }

@@ -20,6 +20,9 @@ void facts_rank(const struct st_ring *ring, char *ret_rank, size_t size);
 /* Writes all that is known at once. */
 void facts_write(struct facts *facts, struct st_ring *ring, struct out *out);
 
+/* Of a program that is dead already: what its ring's head says. */
+void facts_write_late(struct st_ring *ring, struct out *out);
+
 /*
  * Looks whether more has become known: NVML's answer, a simulated driver. When that changes the class
  * of the pool, a second `process` record replaces the first.

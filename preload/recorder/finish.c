@@ -1,110 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish.h"
-#include "drain.h"
+#include "facts.h"
+#include "output.h"
+#include "rest.h"
 #include "ringfile.h"
-#include "tracescan.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool is_same_run(const struct st_file_head *head, const struct st_ring *ring)
+/* The newest run keeps its name: a late trace is never run.zst. */
+static int write_late(struct st_ring *ring)
 {
-	return head->pid == ring->pid && head->start_time == ring->start_time &&
-	       !strncmp(head->boot_id, ring->boot_id, sizeof(head->boot_id));
-}
+	char path[sizeof(ring->trace)];
+	struct out out = {0};
+	int err = output_make(ring, false, &out.trace, path, sizeof(path));
 
-/* Opens the trace that the ring names, if it is still that one. */
-static int open_trace(const struct st_ring *ring, int *ret_fd)
-{
-	struct st_file_head head;
-	int fd = open(ring->trace, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = tracescan_head(fd, &head);
-	if (!err && !is_same_run(&head, ring))
-		err = -ENOENT;
 	if (err)
-		close(fd);
-	else
-		*ret_fd = fd;
+		return err;
+	facts_write_late(ring, &out);
+	err = rest_write(ring, &out, "there was no recorder: a later one wrote this trace from the ring");
+	trace_free(out.trace);
+	if (err)
+		unlink(path);
 	return err;
 }
 
-/* Behind the last whole block goes what the ring still has. Repetitions the reader drops by seq. */
-static int write_rest(struct st_ring *ring, struct out *out)
+static int finish_unnamed(const char *path)
 {
-	struct drain drain;
-	int rc;
+	struct ringfile file;
+	int err = ringfile_open(path, &file);
 
-	drain_init(&drain, ring, out);
-	drain.dead = true;
-	/* How much of the loss is in the file already nobody knows; the trailer says it all. */
-	drain.lost_count = atomic_load(&ring->lost_count);
-	do
-		rc = drain_step(&drain);
-	while (rc > 0);
-	if (rc)
-		return rc;
-	out_coverage(out, "the recorder died before the program's end; a later one finished this trace");
-	OUT(out, exit, .how = ST_EXIT_UNKNOWN, .oom_kills = ST_UNKNOWN);
-	rc = trace_finish(out->trace, atomic_load(&ring->lost_count));
-	if (!rc)
-		drain_acknowledge(&drain);
-	return rc;
-}
-
-static int finish_trace(struct st_ring *ring, int fd)
-{
-	struct st_file_head head;
-	struct tracescan scan;
-	struct trace_options options = {0};
-	struct out out = {0};
-	int err = tracescan_blocks(fd, &scan);
-
-	if (!err && scan.trailer)
-		return 0;
-	if (!err && ftruncate(fd, (off_t)scan.end))
-		err = -errno;
 	if (err)
-		return err;
-	options.offset = scan.end;
-	options.blocks = scan.blocks;
-	options.records = scan.records;
-	ringfile_make_head(ring, &head);
-	err = trace_create_fd(dup(fd), &head, &options, &out.trace);
-	if (!err)
-		err = write_rest(ring, &out);
-	if (!err)
-		trace_sync(out.trace);
-	trace_free(out.trace);
+		return err == -EWOULDBLOCK ? -EBUSY : err;
+	err = ringfile_is_dead(file.ring) ? write_late(file.ring) : -EBUSY;
+	if (err != -EBUSY && err != -ENOSPC && err != -EDQUOT && err != -EFBIG)
+		unlink(path);
+	ringfile_release(&file);
 	return err;
 }
 
 int finish_ring(const char *path)
 {
-	struct ringfile file;
-	int fd, err;
+	int err = rest_finish(path);
 
-	err = ringfile_open(path, &file);
-	if (err)
-		return err == -EWOULDBLOCK ? -EBUSY : err;
-	if (!ringfile_is_dead(file.ring)) {
-		err = -EBUSY;
-	} else if (!open_trace(file.ring, &fd)) {
-		err = finish_trace(file.ring, fd);
-		close(fd);
-	} /* else: no trace, so nobody reads this ring any more */
-	if (!err)
-		unlink(path);
-	ringfile_release(&file);
-	return err;
+	return err == -ENODATA ? finish_unnamed(path) : err;
 }
 
 /* Rings of one user have names that are equal up to the first digit. */

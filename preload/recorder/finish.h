@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traces of dead programs whose recorder died too: what their rings still hold is written, then they go. */
+/* Clearing up behind dead programs whose recorders died, or never were. */
 #ifndef SPARKTRACE_RECORDER_FINISH_H
 #define SPARKTRACE_RECORDER_FINISH_H
 
 /*
- * Finishes the trace of the ring at `path`, if its program is dead and no other recorder is at work
- * on it: rest of the ring, end unknown, trailer; then removes the ring. 0: done, nothing is left to
- * do; -EBUSY: not dead, or in work; or why the trace could not be written (the ring stays).
+ * rest_finish(); where there never was a trace, one is made for what the ring holds. 0: nothing is left;
+ * -EBUSY: the program lives, or a recorder is at work; or why the trace cannot be written: for want of
+ * room the ring stays, else it goes.
  */
 int finish_ring(const char *path);
 

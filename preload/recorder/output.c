@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output.h"
-#include "finish.h"
+#include "facts.h"
 #include "procfs.h"
+#include "rest.h"
+#include "ringfile.h"
+#include "settings.h"
 #include "tracescan.h"
 
 #include <errno.h>
@@ -12,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -113,7 +117,7 @@ static bool is_finished(const char *path)
 	finished = !tracescan_head(fd, &head) && is_over(fd, &head);
 	close(fd);
 	if (finished && head.ring[0])
-		finish_ring(head.ring);
+		rest_finish(head.ring);
 	return finished;
 }
 
@@ -161,29 +165,53 @@ static int lock_folder(const char *path)
 	return fd;
 }
 
-static int create_at(const char *path, const struct st_file_head *head, const struct trace_options *options,
-                     struct trace **ret_trace)
+static int create_at(const char *path, const struct st_file_head *head, struct trace **ret_trace)
 {
-	int err = trace_create(path, head, options, ret_trace);
+	int err = trace_create(path, head, NULL, ret_trace);
 
 	if (err != -EEXIST || !is_finished(path) || move_aside(path))
 		return err;
-	return trace_create(path, head, options, ret_trace);
+	return trace_create(path, head, NULL, ret_trace);
 }
 
-int output_create(const char *path, const struct st_file_head *head, const struct trace_options *options,
-                  struct trace **ret_trace, char *ret_path, size_t size)
+int output_create(const char *path, bool newest, const struct st_file_head *head, struct trace **ret_trace,
+                  char *ret_path, size_t size)
 {
-	int lock = lock_folder(path), err;
+	int lock = lock_folder(path), err = -EEXIST;
 	char own[PATH_MAX];
 
 	snprintf(own, sizeof(own), "%s", path);
-	err = create_at(own, head, options, ret_trace);
+	if (newest)
+		err = create_at(own, head, ret_trace);
 	if (err == -EEXIST && !with_number(path, head->pid, own, sizeof(own)))
-		err = create_at(own, head, options, ret_trace);
+		err = create_at(own, head, ret_trace);
 	if (!err)
 		snprintf(ret_path, size, "%s", own);
 	if (lock >= 0)
 		close(lock);
+	return err;
+}
+
+int output_make(const struct st_ring *ring, bool newest, struct trace **ret_trace, char *ret_path,
+                size_t size)
+{
+	char pattern[PATH_MAX], path[PATH_MAX], rank[32];
+	struct output_names names = {.pid = ring->pid, .rank = rank, .directory = ring->directory};
+	struct st_file_head head;
+	struct utsname system;
+	int err;
+
+	facts_rank(ring, rank, sizeof(rank));
+	if (!rank[0])
+		strcpy(rank, "0");
+	names.host = uname(&system) ? "localhost" : system.nodename;
+	recorder_setting(ring->settings, "SPARKTRACE_OUTPUT", pattern, sizeof(pattern));
+	ringfile_make_head(ring, &head);
+	err = output_expand(pattern, &names, path, sizeof(path));
+	if (err)
+		return err;
+	err = output_create(path, newest, &head, ret_trace, ret_path, size);
+	if (err)
+		snprintf(ret_path, size, "%s", path);
 	return err;
 }

@@ -6,11 +6,9 @@
 #include "settings.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -95,23 +93,13 @@ static void flush_when_due(struct session *session, bool urgent)
 
 static int make_trace(struct st_ring *ring, struct trace **ret_trace)
 {
-	char pattern[PATH_MAX], path[PATH_MAX], rank[32], text[sizeof(ring->recorder_text)];
-	struct output_names names = {.pid = ring->pid, .rank = rank, .directory = ring->directory};
-	struct st_file_head head;
-	struct utsname system;
-	int err;
+	char path[sizeof(ring->trace)] = "", text[sizeof(ring->recorder_text)];
+	int err = output_make(ring, true, ret_trace, path, sizeof(path));
 
-	facts_rank(ring, rank, sizeof(rank));
-	if (!rank[0])
-		strcpy(rank, "0");
-	names.host = uname(&system) ? "localhost" : system.nodename;
-	recorder_setting(ring->settings, "SPARKTRACE_OUTPUT", pattern, sizeof(pattern));
-	ringfile_make_head(ring, &head);
-	err = output_expand(pattern, &names, path, sizeof(path));
-	if (!err)
-		err = output_create(path, &head, NULL, ret_trace, ring->trace, sizeof(ring->trace));
-	if (!err)
+	if (!err) {
+		memcpy(ring->trace, path, sizeof(path));
 		return 0;
+	}
 	snprintf(text, sizeof(text), "cannot make the trace %.160s", path);
 	ringfile_fail(ring, err, text);
 	return err;

@@ -44,7 +44,7 @@ static const char *record(uint32_t pid, uint64_t start_time, bool finish)
 	struct st_file_head head = back_head(pid, start_time);
 	struct trace *trace;
 
-	assert_int_equal(output_create(run, &head, NULL, &trace, path, sizeof(path)), 0);
+	assert_int_equal(output_create(run, true, &head, &trace, path, sizeof(path)), 0);
 	if (finish)
 		assert_int_equal(trace_finish(trace, 0), 0);
 	trace_free(trace);
@@ -119,6 +119,22 @@ static void test_after_exec(void **state)
 	assert_int_equal(pid_in("run.1.zst"), (uint32_t)getpid());
 }
 
+/* What is written late is no newest run. */
+static void test_late(void **state)
+{
+	struct st_file_head head = back_head(DEAD_PID + 8, 1);
+	char path[PATH_MAX], wanted[PATH_MAX];
+	struct trace *trace;
+
+	(void)state;
+	record(DEAD_PID + 7, 1, true);
+	assert_int_equal(output_create(run, false, &head, &trace, path, sizeof(path)), 0);
+	trace_free(trace);
+	snprintf(wanted, sizeof(wanted), "%s/run.%u.zst", folder, DEAD_PID + 8);
+	assert_string_equal(path, wanted);
+	assert_int_equal(pid_in("run.zst"), DEAD_PID + 7);
+}
+
 /* A process of the same pid and start, but before the last boot, is dead. */
 static void test_other_boot(void **state)
 {
@@ -155,7 +171,7 @@ static void test_no_folder(void **state)
 	char path[PATH_MAX];
 
 	(void)state;
-	assert_int_equal(output_create("/proc/none/run.zst", &head, NULL, &trace, path, sizeof(path)),
+	assert_int_equal(output_create("/proc/none/run.zst", true, &head, &trace, path, sizeof(path)),
 	                 -ENOENT);
 }
 
@@ -194,6 +210,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nothing_is_overwritten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_beside_a_live_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_after_exec, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_boot, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_strangers_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_folder, set_up, tear_down),

@@ -323,6 +323,30 @@ static void test_full_disk(void **state)
 	back_free(back);
 }
 
+/* A program that never had a recorder: its events are not lost when the next one clears up. */
+static void test_ring_only(void **state)
+{
+	pid_t program = start(live_long);
+	char path[160];
+	struct trace_back *back;
+
+	(void)state;
+	while (!atomic_load(&ring->head))
+		usleep(100);
+	usleep(10000);
+	kill(program, SIGKILL);
+	end_of(program);
+	assert_int_equal(finish_ring(ring_path), 0);
+	assert_int_equal(access(ring_path, F_OK), -1);
+	snprintf(path, sizeof(path), "%s/run.%u.zst", folder, (unsigned)program);
+	back = back_read(path);
+	assert_int_equal(back_count(back, ST_KIND_mark), 10);
+	assert_int_equal(((const struct st_ev_process *)(const void *)first(back, ST_KIND_process))->pid,
+	                 program);
+	assert_int_equal(back_last(back)->kind, ST_KIND_trailer);
+	back_free(back);
+}
+
 static void test_no_trace(void **state)
 {
 	pid_t program = start(live_long), recorder;
@@ -336,7 +360,8 @@ static void test_no_trace(void **state)
 	assert_non_null(strstr(ring->recorder_text, "/proc/none/run.zst"));
 	kill(program, SIGKILL);
 	end_of(program);
-	assert_int_equal(finish_ring(ring_path), 0); /* nobody will read this ring any more */
+	assert_int_equal(finish_ring(ring_path),
+	                 -ENOENT); /* nor can it be made now: nobody will read this ring */
 	assert_int_equal(access(ring_path, F_OK), -1);
 }
 
@@ -364,6 +389,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kill, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kill_both, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ring_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_trace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_ring, set_up, tear_down),
 	};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rest.h"
+#include "drain.h"
+#include "ringfile.h"
+#include "tracescan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_same_run(const struct st_file_head *head, const struct st_ring *ring)
+{
+	return head->pid == ring->pid && head->start_time == ring->start_time &&
+	       !strncmp(head->boot_id, ring->boot_id, sizeof(head->boot_id));
+}
+
+/* Opens the trace that the ring names, if it is still that one. */
+static int open_trace(const struct st_ring *ring, int *ret_fd)
+{
+	struct st_file_head head;
+	int fd = open(ring->trace, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = tracescan_head(fd, &head);
+	if (!err && !is_same_run(&head, ring))
+		err = -ENOENT;
+	if (err)
+		close(fd);
+	else
+		*ret_fd = fd;
+	return err;
+}
+
+/* Repetitions the reader drops by seq. */
+int rest_write(struct st_ring *ring, struct out *out, const char *why)
+{
+	struct drain drain;
+	int rc;
+
+	drain_init(&drain, ring, out);
+	drain.dead = true;
+	/* How much of the loss is in the file already nobody knows; the trailer says it all. */
+	drain.lost_count = atomic_load(&ring->lost_count);
+	do
+		rc = drain_step(&drain);
+	while (rc > 0);
+	if (rc)
+		return rc;
+	out_coverage(out, "%s", why);
+	OUT(out, exit, .how = ST_EXIT_UNKNOWN, .oom_kills = ST_UNKNOWN);
+	rc = trace_finish(out->trace, atomic_load(&ring->lost_count));
+	if (rc)
+		return rc;
+	drain_acknowledge(&drain);
+	trace_sync(out->trace);
+	return 0;
+}
+
+static int finish_trace(struct st_ring *ring, int fd)
+{
+	struct st_file_head head;
+	struct tracescan scan;
+	struct trace_options options = {0};
+	struct out out = {0};
+	int err = tracescan_blocks(fd, &scan);
+
+	if (!err && scan.trailer)
+		return 0;
+	if (!err && ftruncate(fd, (off_t)scan.end))
+		err = -errno;
+	if (err)
+		return err;
+	options.offset = scan.end;
+	options.blocks = scan.blocks;
+	options.records = scan.records;
+	ringfile_make_head(ring, &head);
+	err = trace_create_fd(dup(fd), &head, &options, &out.trace);
+	if (!err)
+		err = rest_write(ring, &out,
+		                 "the recorder died before the program did, a later one finished this trace");
+	trace_free(out.trace);
+	return err;
+}
+
+int rest_finish(const char *path)
+{
+	struct ringfile file;
+	int fd, err;
+
+	err = ringfile_open(path, &file);
+	if (err)
+		return err == -EWOULDBLOCK ? -EBUSY : err;
+	if (!ringfile_is_dead(file.ring)) {
+		err = -EBUSY;
+	} else if (!file.ring->trace[0]) {
+		err = -ENODATA;
+	} else if (!open_trace(file.ring, &fd)) {
+		err = finish_trace(file.ring, fd);
+		close(fd);
+	} /* else: the trace was taken away, so nobody reads this ring any more */
+	if (!err)
+		unlink(path);
+	ringfile_release(&file);
+	return err;
+}
