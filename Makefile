@@ -111,6 +111,8 @@ $(O)/tests/%: $(O)/tests/%.c.o
 
 $(O)/tests/bench/make_trace: %: %.c.o $(TRACE_OBJ)
 	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ -lzstd
+$(O)/tests/bench/replay: %: %.c.o $(O)/libanalyzer.a
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 
 # What scripts of tests/run need, whether they start the product or not.
 unit: $(UNIT)

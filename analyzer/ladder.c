@@ -45,7 +45,8 @@ static bool peak_in_load(const struct model *m)
 		return false;
 	if (m->needed.died_in != PHASE_COUNT)
 		return m->needed.died_in == PHASE_LOAD;
-	return peak->valid && peak->phase == PHASE_LOAD;
+	/* Until something else is allocated, what is there is the load's: its copies go after the last weight byte. */
+	return peak->valid && (peak->phase == PHASE_LOAD || peak->phase == PHASE_SETTLE);
 }
 
 static struct situation assess(const struct model *model, const struct options *options,

@@ -147,46 +147,45 @@ static void anon_then_add(struct ledger *ledger, uint64_t bytes)
 
 /*
  * Calls take their time: an unmap is noted before it, a copy after it, and a sample may fall in between. What is
- * still there of released copies, and what a copy has already made, would then look like H: as long as the
- * change of A suffices to explain a change of the program's memory, it does.
+ * still there of released copies, and what a copy under way has made already, would then look like H. A rise of
+ * H above what it was taken for is put down to A as far as the change of A suffices; where that was wrong, the
+ * next sample shows it, and the peak's interval holds both.
  */
 void ledger_follow(struct ledger *ledger)
 {
-	uint64_t anon = ledger_anon(ledger).hi, made;
+	uint64_t anon = ledger_anon(ledger).hi;
+	int64_t rise = host_then(ledger) - ledger->host_base;
 
 	if (anon == ledger->anon_last)
 		return;
-	if (anon < ledger->anon_last) {
+	if (anon < ledger->anon_last)
 		ledger->anon_going += ledger->anon_last - anon;
-	} else if (ledger->unexplained > 0) {
-		made = bytes_min(anon - ledger->anon_last, (uint64_t)ledger->unexplained);
-		anon_then_add(ledger, made);
-		ledger->unexplained -= (int64_t)made;
-	}
+	else if (rise > 0)
+		anon_then_add(ledger, bytes_min(anon - ledger->anon_last, (uint64_t)rise));
 	ledger->anon_last = anon;
 }
 
-/* A sample has come; `before`: H by the one before it. */
-static void anon_then_set(struct ledger *ledger, int64_t before)
+/* A sample has come: A, and what of it was released and is still there. */
+static void anon_then_set(struct ledger *ledger)
 {
 	int64_t rise;
 
 	ledger->anon_then = ledger_anon(ledger);
-	rise = host_then(ledger) - before;
+	rise = host_then(ledger) - ledger->host_base;
 	ledger->anon_going = rise > 0 ? bytes_min(ledger->anon_going, (uint64_t)rise) : 0;
 	anon_then_add(ledger, ledger->anon_going);
-	ledger->unexplained += host_then(ledger) - before;
-	if (ledger->unexplained < 0)
-		ledger->unexplained = 0;
+	if (host_then(ledger) < ledger->host_base || ledger->samples == 1)
+		ledger->host_base = host_then(ledger);
+	rise = host_then(ledger) - ledger->host_certain;
+	if (rise > 0)
+		rise -= (int64_t)bytes_min(residency_under_way(ledger->residency), (uint64_t)rise);
+	ledger->host_certain += rise;
 }
 
 void ledger_sample(struct ledger *ledger, const struct st_ev_sample *s)
 {
-	int64_t before;
-
 	if (!ledger->samples++)
 		first_sample(ledger, s);
-	before = ledger->samples == 1 ? 0 : host_then(ledger);
 	ledger->last = pool_state_of(s);
 	extremes_note(ledger, s);
 	if (ledger->host_seen && known(own_memory(s)))
@@ -197,7 +196,7 @@ void ledger_sample(struct ledger *ledger, const struct st_ev_sample *s)
 		ledger->cache = page_cache(s);
 	if (ledger->kernel_seen && known(s->mem_total) && known(s->mem_free))
 		ledger->kernel = kernel_change(ledger, s);
-	anon_then_set(ledger, before);
+	anon_then_set(ledger);
 	ledger->staging_then = ledger_staging(ledger);
 }
 
@@ -249,6 +248,16 @@ static struct range range_ordered(struct range range)
 struct range ledger_demand(const struct ledger *ledger)
 {
 	return range_ordered(range_move(ledger_exact(ledger), ledger_sampled(ledger)));
+}
+
+struct change ledger_sampled_without_anon(const struct ledger *ledger)
+{
+	struct change change = ledger_sampled(ledger);
+	int64_t less = host_then(ledger) - ledger->host_certain;
+
+	if (!ledger->host_seen || less < 0)
+		less = 0;
+	return (struct change){change.lo - less, change.hi - less};
 }
 
 uint64_t ledger_cache(const struct ledger *ledger)

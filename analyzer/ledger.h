@@ -24,9 +24,10 @@ struct ledger {
 	/* What was known of A and S when the last sample was taken. */
 	struct range anon_first, anon_then;
 	uint64_t staging_then;
-	uint64_t anon_last;  /* A after the last record */
-	uint64_t anon_going; /* A that was released and may have been there still */
-	int64_t unexplained; /* rise of H that may be A which a copy under way has made */
+	uint64_t anon_last;   /* A after the last record */
+	uint64_t anon_going;  /* A that was released and may have been there still */
+	int64_t host_base;    /* H that is no part of A for sure */
+	int64_t host_certain; /* H of the last sample less what copies under way may explain */
 	uint64_t own;
 };
 
@@ -47,6 +48,8 @@ struct range ledger_modelled(const struct ledger *ledger);
  */
 struct range ledger_exact(const struct ledger *ledger);
 struct change ledger_sampled(const struct ledger *ledger);
+/* The same where A does not count: what copies under way may have made is no part of H either. */
+struct change ledger_sampled_without_anon(const struct ledger *ledger);
 uint64_t ledger_cache(const struct ledger *ledger);
 /* Page cache that is only bounded: of weight files, where the pool's was never sampled. */
 struct range ledger_resident_extra(const struct ledger *ledger);

@@ -108,18 +108,6 @@ bool livemap_touches(const struct livemap *map, uint64_t lo, uint64_t hi)
 	return livemap_next(map, lo, &span) && span.lo < hi;
 }
 
-static struct livemap_leaf *leaf_take(struct livemap *map)
-{
-	struct livemap_leaf *leaf = map->spare;
-
-	map->spare = NULL;
-	if (!leaf)
-		leaf = malloc(sizeof(*leaf));
-	if (leaf)
-		leaf->count = 0;
-	return leaf;
-}
-
 static int leaves_grow(struct livemap *map)
 {
 	size_t room = map->leaf_room ? map->leaf_room * 2 : 16;
@@ -148,9 +136,11 @@ static int leaf_add(struct livemap *map, size_t at)
 
 	if (error)
 		return error;
-	leaf = leaf_take(map);
+	leaf = map->spare ? map->spare : malloc(sizeof(*leaf));
 	if (!leaf)
 		return -ENOMEM;
+	map->spare = NULL;
+	leaf->count = 0;
 	memmove(map->leaves + at + 1, map->leaves + at, behind * sizeof(*map->leaves));
 	memmove(map->first + at + 1, map->first + at, behind * sizeof(*map->first));
 	map->leaves[at] = leaf;
@@ -289,34 +279,44 @@ int livemap_insert_alone(struct livemap *map, const struct span *span)
 	return span_put(map, place, span);
 }
 
-/* Takes a neighbour that continues `span` out of the map and into it. */
-static void span_absorb(struct livemap *map, struct span *span)
+static bool span_continues(const struct span *before, const struct span *span)
 {
-	struct span other;
-	struct place place;
+	return before->hi == span->lo && before->a == span->a && before->b == span->b;
+}
 
-	if (span->lo && livemap_find(map, span->lo - 1, &other) && other.a == span->a && other.b == span->b) {
-		span->lo = other.lo;
-		place = place_ending_above(map, other.lo);
-		span_drop(map, place);
-	}
-	if (livemap_find(map, span->hi, &other) && other.a == span->a && other.b == span->b) {
+/* Takes neighbours that continue `span`, which belongs at `place`, out of the map and into it. True: any. */
+static bool span_absorb(struct livemap *map, struct place place, struct span *span)
+{
+	struct place before = {place.leaf, place.slot - 1}, behind = place;
+	uint64_t lo = span->lo, hi = span->hi;
+	struct span other;
+
+	if (place.leaf < map->leaf_count && place.slot == map->leaves[place.leaf]->count)
+		behind = (struct place){place.leaf + 1, 0};
+	/* The one behind first: without it the place of the other is still the same. */
+	if (place_get(map, behind, &other) && span_continues(span, &other)) {
 		span->hi = other.hi;
-		place = place_ending_above(map, other.lo);
-		span_drop(map, place);
+		span_drop(map, behind);
 	}
+	if (place.slot && place_get(map, before, &other) && span_continues(&other, span)) {
+		span->lo = other.lo;
+		span_drop(map, before);
+	}
+	return span->lo != lo || span->hi != hi;
 }
 
 int livemap_insert(struct livemap *map, const struct span *span)
 {
+	struct place place = place_from(map, span->lo);
 	struct span joined = *span;
 
 	if (span->lo >= span->hi)
 		return -EINVAL;
-	if (livemap_touches(map, span->lo, span->hi))
+	if (!place_is_free(map, place, span))
 		return -EEXIST;
-	span_absorb(map, &joined);
-	return span_put(map, place_from(map, joined.lo), &joined);
+	if (span_absorb(map, place, &joined))
+		place = place_from(map, joined.lo);
+	return span_put(map, place, &joined);
 }
 
 int livemap_remove(struct livemap *map, uint64_t address, struct span *ret_span)

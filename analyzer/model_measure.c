@@ -19,15 +19,12 @@ static void device_note(struct build *build)
 
 static void sample_take(struct build *build)
 {
-	struct change before = ledger_sampled(&build->ledger);
-	uint64_t cache = ledger_cache(&build->ledger);
-	bool first = !build->ledger.samples;
+	struct ledger before = build->ledger;
 
 	ledger_sample(&build->ledger, (const void *)build->record);
 	/* Before the first sample nothing is known to differ from it. */
-	peaks_close(build, first ? ledger_sampled(&build->ledger) : before,
-	            first ? ledger_cache(&build->ledger) : cache);
-	if (first)
+	peaks_close(build, before.samples ? &before : &build->ledger);
+	if (!before.samples)
 		build->model->moments[MOMENT_START] = build_moment(build);
 }
 

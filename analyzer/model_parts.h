@@ -79,7 +79,7 @@ void moment_date(struct moment *moment, const struct instant *instant);
 /* Peaks (model_peaks.c): look at the state, where it may be a maximum; when a sample came; at the end. */
 void peaks_look(struct build *build);
 bool peaks_worth_a_look(struct build *build);
-void peaks_close(struct build *build, struct change before, uint64_t cache_before);
+void peaks_close(struct build *build, const struct ledger *before);
 void peaks_finish(struct build *build);
 
 /* After the passes: files, tensors, holders; load; needed. */

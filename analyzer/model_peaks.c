@@ -52,11 +52,15 @@ static bool stretch_has(enum stretch stretch, enum phase phase)
 	return phase != PHASE_END;
 }
 
-static void sampled_look(struct change sampled[QUANTITY_COUNT], struct change change, uint64_t cache)
+static void sampled_look(const struct ledger *ledger, struct change sampled[QUANTITY_COUNT])
 {
-	sampled[QUANTITY_DEMAND] = sampled[QUANTITY_REPAIRED] = change;
-	sampled[QUANTITY_RESIDENT] = (struct change){change.lo + (int64_t)cache, change.hi + (int64_t)cache};
+	struct change change = ledger_sampled(ledger);
+	int64_t cache = (int64_t)ledger_cache(ledger);
+
+	sampled[QUANTITY_DEMAND] = change;
+	sampled[QUANTITY_RESIDENT] = (struct change){change.lo + cache, change.hi + cache};
 	sampled[QUANTITY_MODELLED] = (struct change){0, 0};
+	sampled[QUANTITY_REPAIRED] = ledger_sampled_without_anon(ledger);
 }
 
 static struct look look_now(const struct build *build)
@@ -64,7 +68,7 @@ static struct look look_now(const struct build *build)
 	struct look look;
 	struct range demand = ledger_exact(&build->ledger);
 
-	sampled_look(look.sampled, ledger_sampled(&build->ledger), ledger_cache(&build->ledger));
+	sampled_look(&build->ledger, look.sampled);
 	look.exact[QUANTITY_DEMAND] = demand;
 	look.exact[QUANTITY_MODELLED] = ledger_modelled(&build->ledger);
 	look.exact[QUANTITY_REPAIRED] = repaired_exact(build, demand);
@@ -173,12 +177,12 @@ void peaks_look(struct build *build)
 			build->model->moments[rows[i].moment] = moment;
 }
 
-void peaks_close(struct build *build, struct change before, uint64_t cache_before)
+void peaks_close(struct build *build, const struct ledger *before)
 {
 	struct change was[QUANTITY_COUNT], is[QUANTITY_COUNT];
 
-	sampled_look(was, before, cache_before);
-	sampled_look(is, ledger_sampled(&build->ledger), ledger_cache(&build->ledger));
+	sampled_look(before, was);
+	sampled_look(&build->ledger, is);
 	for (unsigned i = 0; i < PEAK_COUNT; i++)
 		peak_close(&build->peaks[i], was[rows[i].quantity], is[rows[i].quantity]);
 }
@@ -193,7 +197,7 @@ static struct range *moment_range(struct moment *moment, enum quantity quantity)
 
 void peaks_finish(struct build *build)
 {
-	peaks_close(build, ledger_sampled(&build->ledger), ledger_cache(&build->ledger));
+	peaks_close(build, &build->ledger);
 	for (unsigned i = 0; i < PEAK_COUNT; i++) {
 		const struct peak *peak = &build->peaks[i];
 		struct moment *moment;

@@ -18,9 +18,11 @@ void reader_order_release(struct reader_order *order)
 	*order = (struct reader_order){0};
 }
 
-static bool kind_is_look(uint16_t kind)
+/* Scans of the shim stand where they belong: just before their mapping goes. */
+static bool record_is_look(const struct st_record *record)
 {
-	return kind == ST_KIND_sample || kind == ST_KIND_cached;
+	return record->kind == ST_KIND_sample || record->kind == ST_KIND_cached ||
+	       (record->kind == ST_KIND_anon && !record->seq);
 }
 
 /* Made by the program itself: its time says how far the program had come. */
@@ -95,7 +97,7 @@ static int read_ahead(struct reader_order *order)
 		if (more <= 0) {
 			order->over = true;
 			order->result = more;
-		} else if (!kind_is_look(record->kind)) {
+		} else if (!record_is_look(record)) {
 			order->ahead = record;
 		} else {
 			more = look_put_off(order, record);

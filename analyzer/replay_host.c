@@ -59,8 +59,7 @@ static void map_gone(void *context, const struct span *piece)
 
 static void maps_clear(struct replay *replay, uint64_t lo, uint64_t hi)
 {
-	if (livemap_touches(&replay->maps, lo, hi))
-		replay_note(replay, livemap_cut(&replay->maps, lo, hi, map_gone, replay));
+	replay_note(replay, livemap_cut(&replay->maps, lo, hi, map_gone, replay));
 }
 
 /* Puts a span where nothing is any more, and counts it to its mapping. */

@@ -16,44 +16,69 @@ static struct batch *batch_of(struct replay *replay, uint32_t serial)
 	return NULL;
 }
 
+static uint32_t serial_next(struct replay *replay)
+{
+	if (!++replay->batch_serial)
+		replay->batch_serial = 1;
+	return replay->batch_serial;
+}
+
 /* What the request still holds unmapped counts from here on. Stacks were counted at creation. */
-static void batch_settle(struct replay *replay, struct batch *batch)
+static void batch_count(struct replay *replay, struct batch *batch)
 {
 	replay->device += batch->waiting;
+	batch->waiting = 0;
+}
+
+static void batch_close(struct replay *replay, struct batch *batch)
+{
+	batch_count(replay, batch);
 	*batch = (struct batch){0};
+}
+
+static struct batch *batch_of_thread(struct replay *replay, uint32_t thread)
+{
+	for (int i = 0; i < REPLAY_BATCHES; i++)
+		if (replay->batches[i].serial && replay->batches[i].thread == thread)
+			return &replay->batches[i];
+	return NULL;
 }
 
 /* The open request of a thread, or a new one in place of the oldest. */
 static struct batch *batch_open(struct replay *replay, const struct st_record *record)
 {
-	struct batch *batch = &replay->batches[0];
+	struct batch *batch = batch_of_thread(replay, record->thread);
 
-	for (int i = 0; i < REPLAY_BATCHES; i++) {
-		if (replay->batches[i].serial && replay->batches[i].thread == record->thread)
-			return &replay->batches[i];
+	if (batch)
+		return batch;
+	batch = &replay->batches[0];
+	for (int i = 0; i < REPLAY_BATCHES; i++)
 		if (replay->batches[i].time < batch->time)
 			batch = &replay->batches[i];
-	}
-	batch_settle(replay, batch);
-	if (!++replay->batch_serial)
-		replay->batch_serial = 1;
-	*batch = (struct batch){
-		.serial = replay->batch_serial, .thread = record->thread, .time = record->time};
+	batch_close(replay, batch);
+	*batch = (struct batch){.serial = serial_next(replay), .thread = record->thread, .time = record->time};
 	return batch;
 }
 
 void replay_vmm_settle(struct replay *replay, uint32_t thread)
 {
-	for (int i = 0; i < REPLAY_BATCHES; i++)
-		if (replay->batches[i].serial && replay->batches[i].thread == thread)
-			batch_settle(replay, &replay->batches[i]);
+	struct batch *batch = batch_of_thread(replay, thread);
+
+	if (batch)
+		batch_close(replay, batch);
 }
 
+/* The request may still go on, but what it holds is held; its serial changes, so that this is not forgotten. */
 void replay_vmm_settle_before(struct replay *replay, uint64_t time)
 {
-	for (int i = 0; i < REPLAY_BATCHES; i++)
-		if (replay->batches[i].serial && replay->batches[i].time < time)
-			batch_settle(replay, &replay->batches[i]);
+	for (int i = 0; i < REPLAY_BATCHES; i++) {
+		struct batch *batch = &replay->batches[i];
+
+		if (!batch->serial || !batch->waiting || batch->time >= time)
+			continue;
+		batch_count(replay, batch);
+		batch->serial = serial_next(replay);
+	}
 }
 
 static uint32_t handle_take(struct replay *replay)
@@ -121,13 +146,10 @@ static void handle_drop(struct replay *replay, struct handle *handle)
 
 static void vmm_refused(struct replay *replay, const struct st_ev_handle_create *record)
 {
-	const struct batch *batch = NULL;
+	const struct batch *batch = batch_of_thread(replay, record->r.thread);
 	struct refusal refusal = {ST_KIND_handle_create, (uint32_t)record->stack, record->size, 0,
 	                          (int64_t)record->result};
 
-	for (int i = 0; i < REPLAY_BATCHES; i++)
-		if (replay->batches[i].serial && replay->batches[i].thread == record->r.thread)
-			batch = &replay->batches[i];
 	if (batch)
 		refusal.attempted = batch->waiting;
 	refusal.asked += refusal.attempted;
@@ -230,6 +252,16 @@ void replay_vmm_unmap(struct replay *replay, uint64_t addr, uint64_t size)
 		replay_note(replay, livemap_cut(&replay->ranges, addr, addr + size, range_gone, replay));
 }
 
+/* The request of the thread has got so much more. */
+static void request_grown(struct replay *replay, const struct st_ev_handle_map *record, uint64_t bytes)
+{
+	struct batch *batch = batch_of_thread(replay, record->r.thread);
+
+	if (batch)
+		batch->mapped += bytes;
+	replay_granted(replay, &record->r, batch ? batch->mapped : bytes);
+}
+
 void replay_vmm_map(struct replay *replay, const struct st_ev_handle_map *record)
 {
 	struct handle *handle = handle_find(replay, record->handle);
@@ -244,13 +276,12 @@ void replay_vmm_map(struct replay *replay, const struct st_ev_handle_map *record
 	replay_note(replay, livemap_insert(&replay->ranges, &span));
 	handle->mapped += record->size;
 	batch = handle_waits(replay, handle);
-	if (!batch)
-		return;
-	batch->waiting -= handle->size;
-	batch->mapped += handle->size;
-	handle->batch = 0;
-	replay->device += handle->size;
-	replay_granted(replay, &record->r, batch->mapped);
+	if (batch) {
+		batch->waiting -= handle->size;
+		handle->batch = 0;
+		replay->device += handle->size;
+	}
+	request_grown(replay, record, handle->size);
 }
 
 void replay_vmm_drop_all(struct replay *replay)

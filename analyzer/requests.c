@@ -29,7 +29,10 @@ static void smallest_update(struct requests *requests)
 	}
 }
 
-/* The same request made again: an allocator empties its cache and tries once more. */
+/*
+ * The same request made again: an allocator empties its cache and tries once more. How much a burst of handles is
+ * to become nobody knows; it is the same as long as no other request was met in between.
+ */
 static struct request *request_repeated(struct requests *requests, const struct refusal *refusal)
 {
 	for (size_t i = requests->count; i-- > 0;) {
@@ -38,7 +41,8 @@ static struct request *request_repeated(struct requests *requests, const struct 
 		if (!request->open || request->failure.kind != refusal->kind ||
 		    request->stack != refusal->stack || request->failure.result != refusal->result)
 			continue;
-		if (request->failure.asked == refusal->asked || refusal->kind == ST_KIND_handle_create)
+		if (request->failure.asked == refusal->asked ||
+		    (refusal->kind == ST_KIND_handle_create && request->grants == requests->grants))
 			return request;
 	}
 	return NULL;

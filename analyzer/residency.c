@@ -245,6 +245,52 @@ static void advise_record(struct residency *residency, const struct st_ev_advise
 		breaks_gone(residency, record->addr, record->addr + record->size);
 }
 
+/* The entry of the thread, or a free one; NULL where there is none. */
+static struct under_way *under_way_of(struct residency *residency, uint32_t thread)
+{
+	struct under_way *found = NULL;
+
+	for (int i = 0; i < UNDER_WAY_MAX; i++) {
+		if (residency->under_way[i].bytes && residency->under_way[i].thread == thread)
+			return &residency->under_way[i];
+		if (!residency->under_way[i].bytes)
+			found = &residency->under_way[i];
+	}
+	return found;
+}
+
+static void enter_record(struct residency *residency, const struct st_ev_enter *record)
+{
+	struct under_way *under_way = under_way_of(residency, record->r.thread);
+	struct span span;
+	const struct mapping *mapping;
+
+	if (!under_way || record->call != ST_KIND_copy ||
+	    !livemap_find(&residency->replay.maps, record->addr, &span))
+		return;
+	mapping = replay_mapping(&residency->replay, &span);
+	if (mapping && (span.a & PROT_WRITE) && (mapping->flags & MAP_PRIVATE))
+		*under_way =
+			(struct under_way){record->r.thread, bytes_min(record->size, span.hi - record->addr)};
+}
+
+static void enter_over(struct residency *residency, uint32_t thread)
+{
+	struct under_way *under_way = under_way_of(residency, thread);
+
+	if (under_way)
+		under_way->bytes = 0;
+}
+
+uint64_t residency_under_way(const struct residency *residency)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < UNDER_WAY_MAX; i++)
+		bytes = bytes_add(bytes, residency->under_way[i].bytes);
+	return bytes;
+}
+
 int residency_record(struct residency *residency, const struct st_record *record)
 {
 	residency->signs = 0;
@@ -267,7 +313,11 @@ int residency_record(struct residency *residency, const struct st_record *record
 	case ST_KIND_read:
 		read_record(residency, (const void *)record);
 		break;
+	case ST_KIND_enter:
+		enter_record(residency, (const void *)record);
+		break;
 	case ST_KIND_copy:
+		enter_over(residency, record->thread);
 		content_copy(residency, (const void *)record);
 		break;
 	case ST_KIND_memset:

@@ -89,6 +89,14 @@ struct pending {
 	bool over; /* the copy was synchronous: gone with the next record */
 };
 
+/* A copy out of a private writable mapping that has entered the driver and not come back. */
+struct under_way {
+	uint32_t thread;
+	uint64_t bytes; /* 0: free */
+};
+
+#define UNDER_WAY_MAX 16
+
 struct holding {
 	struct kept kept; /* `device` alone is used */
 	uint32_t stack;
@@ -107,6 +115,7 @@ struct residency {
 	struct livemap content; /* a: content_word(), b: file offset minus address, or size class */
 	struct livemap anon;    /* a: mapping slot and certainty, b: file offset minus address */
 	struct livemap staged;  /* a: file + 1 (0: unknown) and whether pinned */
+	struct under_way under_way[UNDER_WAY_MAX];
 	struct pending *pending;
 	size_t pending_count;
 	struct anon_cap *caps; /* ascending serial */
@@ -139,6 +148,9 @@ void residency_release(struct residency *residency);
 
 /* 0 or -ENOMEM. */
 int residency_record(struct residency *residency, const struct st_record *record);
+
+/* Bytes that copies under way may have made anonymous already. */
+uint64_t residency_under_way(const struct residency *residency);
 
 /* The last event has been seen. */
 void residency_finish(struct residency *residency);

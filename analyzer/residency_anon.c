@@ -133,14 +133,16 @@ void breaks_predict(struct residency *residency, const struct span *map, uint64_
 }
 
 /* The anonymous pages [lo, hi) that a scan found; there may be several mappings in its range. */
-static void anon_found(struct residency *residency, uint64_t lo, uint64_t hi)
+static void anon_found(struct residency *residency, uint32_t file, uint64_t lo, uint64_t hi)
 {
 	struct span map, piece;
 
 	while (lo < hi && livemap_next(&residency->replay.maps, lo, &map) && map.lo < hi) {
+		const struct mapping *mapping = replay_mapping(&residency->replay, &map);
+
 		piece = (struct span){bytes_max(lo, map.lo), bytes_min(hi, map.hi), (map.a >> 8) - 1, map.b};
 		lo = piece.hi;
-		if (!replay_mapping(&residency->replay, &map))
+		if (!mapping || (file != CATALOG_NONE && mapping->weight != file))
 			continue;
 		residency_note(residency,
 		               livemap_cut(&residency->anon, piece.lo, piece.hi, anon_replaced, residency));
@@ -195,13 +197,14 @@ void breaks_scan(struct residency *residency, const struct st_ev_anon *record)
 	const uint64_t *pair = (const uint64_t *)(record + 1);
 	size_t words = record->r.words - sizeof(*record) / sizeof(uint64_t);
 	uint64_t lo = record->addr, hi = bytes_add(lo, record->size);
+	uint32_t file = record->file ? catalog_weight(residency->catalog, record->file) : CATALOG_NONE;
 
 	if (record->complete && !residency->projected)
 		residency_note(residency, livemap_cut(&residency->anon, lo, hi, anon_replaced, residency));
 	if (words < 2)
-		anon_found(residency, lo, bytes_min(hi, bytes_add(lo, record->bytes)));
+		anon_found(residency, file, lo, bytes_min(hi, bytes_add(lo, record->bytes)));
 	for (size_t i = 0; i + 1 < words; i += 2)
-		anon_found(residency, bytes_max(pair[i], lo), bytes_min(pair[i + 1], hi));
+		anon_found(residency, file, bytes_max(pair[i], lo), bytes_min(pair[i + 1], hi));
 	if (record->complete)
 		caps_keep(residency, lo, hi);
 }

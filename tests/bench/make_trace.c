@@ -2,10 +2,11 @@
 /*
  * Writes a long trace, for the speed of reading it: make_trace FILE EVENTS
  *
- * A program that goes on for long: it maps and unmaps, allocates and frees on host and device, and copies tensors of a
- * mapped weight file to the device, over and over, while what lives at one time stays the same: 1024 mappings, 4096
- * device blocks, 1024 host blocks. Every event comes 2 us after the last one and from one of 256 stacks; a sample of the
- * pool every 10 ms, as near the edge.
+ * A load, as real ones are: 1 GiB of tensors, copied from a mapped weight file to the device. Then steps that go on for
+ * long: the program maps and unmaps, allocates and frees on host and device, copies batches to the device and
+ * waits for it, over and over, while what lives at one time stays the same: 1024 mappings, 4096 device blocks, 1024 host
+ * blocks. Every event comes 2 us after the last one and from one of 256 stacks; a sample of the pool every 10 ms, as near
+ * the edge.
  */
 #include "preload/recorder/trace.h"
 
@@ -89,6 +90,23 @@ static void put_sample(uint64_t i)
 	append(&sample.r);
 }
 
+static void put_load(void)
+{
+	const uint64_t bytes = 16 * MIB;
+
+	APPEND(map, .addr = WEIGHTS_AT, .size = TENSORS * bytes, .prot = 3, .flags = 2, .file = 1,
+	       .stack = 1);
+	for (uint64_t i = 0; i < TENSORS; i++, now += STEP_NS) {
+		uint64_t block = WEIGHTS_AT / 2 + i * bytes;
+
+		APPEND(device_alloc, .addr = block, .size = bytes, .asked = bytes, .device = ST_UNKNOWN,
+		       .stack = 2);
+		APPEND(copy, .dst = block, .src = WEIGHTS_AT + i * bytes, .size = bytes, .how = ST_COPY_H2D,
+		       .stack = 3);
+	}
+	APPEND(unmap, .addr = WEIGHTS_AT, .size = TENSORS * bytes, .stack = 4);
+}
+
 static void put_beginning(void)
 {
 	struct {
@@ -102,8 +120,7 @@ static void put_beginning(void)
 	put_stacks();
 	append(&file.file.r);
 	APPEND(open, .file = 1, .stack = 1);
-	APPEND(map, .addr = WEIGHTS_AT, .size = TENSORS * 16 * MIB, .prot = 3, .flags = 2, .file = 1,
-	       .stack = 1);
+	put_load();
 }
 
 /* The i-th event; one that takes the place of an older one is preceded by the end of that. */
@@ -135,8 +152,8 @@ static void put_event(uint64_t i)
 		APPEND(alloc, .addr = host, .size = sizes[n % 3], .stack = stack_of(n + 4));
 		break;
 	case 6:
-		APPEND(copy, .dst = block, .src = WEIGHTS_AT + n % TENSORS * 16 * MIB, .size = sizes[n % 4],
-		       .how = ST_COPY_H2D, .stack = stack_of(n + 5));
+		APPEND(copy, .dst = block, .src = host, .size = sizes[n % 3], .how = ST_COPY_H2D,
+		       .stack = stack_of(n + 5));
 		break;
 	default:
 		APPEND(sync, .how = ST_SYNC_STREAM);

@@ -18,12 +18,16 @@ OUTSIDE = os.path.join(BUILD, "tests", "tools", "outside")
 NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"]
 
 
+def own_world():
+    return os.environ.get("E2E_WORLD") == "own"
+
+
 def enter_own_world():
     """
     Runs this script again where /proc shows only what it started itself: memory of other processes is part of the
     demand, and the machine is not ours alone. Where that is not allowed it goes on as it is.
     """
-    if os.environ.get("E2E_WORLD") or subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode:
+    if own_world() or subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode:
         return
     env = dict(os.environ, E2E_WORLD="own")
     # The first process of such a world is a shell, which takes in orphans; it must not become the program itself.

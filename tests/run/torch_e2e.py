@@ -274,13 +274,21 @@ def touch_and_clone():
 def committed_peak(ledger):
     """Device bytes at their peak without handles that were never mapped: those were only attempted. And the most
     bytes that such handles held at once."""
-    kept = {line["handle"] for line in ledger if line["op"] == "cuMemMap"}
+    mapped, since = set(), {}  # numbers of lines that created what was mapped later; handle to number
+    for number, line in enumerate(ledger):
+        if line["op"] == "cuMemCreate":
+            since[line["addr"]] = number
+        elif line["op"] == "cuMemMap":
+            mapped.add(since[line["handle"]])
     sums, peaks = {True: 0, False: 0}, {True: 0, False: 0}
-    for line in ledger:
+    for number, line in enumerate(ledger):
         if line["rc"] or line["op"] not in ("cuMemCreate", "cuMemRelease"):
             continue
-        sums[line["addr"] in kept] += line["size"] if line["op"] == "cuMemCreate" else -line["size"]
-        peaks = {mapped: max(peaks[mapped], sums[mapped]) for mapped in peaks}
+        if line["op"] == "cuMemCreate":
+            since[line["addr"]] = number
+        kept = since[line["addr"]] in mapped
+        sums[kept] += line["size"] if line["op"] == "cuMemCreate" else -line["size"]
+        peaks[kept] = max(peaks[kept], sums[kept])
     return peaks[True], peaks[False]
 
 
