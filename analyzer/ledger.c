@@ -171,7 +171,7 @@ static void anon_then_set(struct ledger *ledger)
 	int64_t rise;
 
 	ledger->anon_then = ledger_anon(ledger);
-	rise = host_then(ledger) - ledger->host_base;
+	rise = host_then(ledger) - ledger->host_certain;
 	ledger->anon_going = rise > 0 ? bytes_min(ledger->anon_going, (uint64_t)rise) : 0;
 	anon_then_add(ledger, ledger->anon_going);
 	if (host_then(ledger) < ledger->host_base || ledger->samples == 1)

@@ -72,6 +72,9 @@ static void survey_finish(struct build *build)
 	survey_sums(build, &total, &loaded);
 	if ((build->badly || fatal) && phases_died_loading(&build->phases, total - loaded, total))
 		phases_set_unfinished(&build->phases);
+	/* Refused on the device before the first copy: that is where the weights were to go. */
+	if (fatal && build->phases.unfinished)
+		build->phases.to_device = true;
 	phases_finish(&build->phases);
 	build->model->load.slots = slots_sum(&build->catalog);
 	build->spare = build->model->load.slots * build->thread_count;

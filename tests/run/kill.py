@@ -18,7 +18,7 @@ import tempfile
 import time
 
 BUILD = os.path.abspath(os.environ.get("BUILD", "build"))
-ROUNDS = int(os.environ.get("KILL_ROUNDS", "60"))
+ROUNDS = int(os.environ.get("KILL_ROUNDS", "1000" if os.environ.get("LONG") else "200"))
 SEED = int(os.environ.get("KILL_SEED", str(random.randrange(1 << 30))))
 
 
@@ -41,6 +41,11 @@ def kill(pid):
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+def has_trace(path):
+    """A recorder that was killed before it wrote the head leaves an empty file."""
+    return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 def largest_map(command, may_vanish=False):
@@ -86,10 +91,10 @@ def one_round(number, rng, weight):
         rings = glob.glob(os.path.join(ring_dir, "*"))
         analyze = os.path.join(BUILD, "sparktrace-analyze")
         found = 0
-        if not os.path.exists(trace) and rings:
+        if not has_trace(trace) and rings:
             found = largest_map([analyze, "dump", rings[0]], may_vanish=True)
         # The recorder may have begun the trace, and moved the records there, while the ring was read.
-        if os.path.exists(trace) and found < last:
+        if has_trace(trace) and found < last:
             found = largest_map([analyze, "dump", trace])
         for pid in recorders(ring_dir):
             kill(pid)

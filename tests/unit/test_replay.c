@@ -190,6 +190,22 @@ static void test_handle_kept_unmapped(void **state)
 	assert_int_equal(scene->replay.device, MIB);
 }
 
+/* A slow request: its handles count while it goes on, and it is still one request when it is met. */
+static void test_slow_request(void **state)
+{
+	struct scene *scene = *state;
+
+	CREATE(1, 20 * MIB);
+	CREATE(2, 20 * MIB);
+	record_now.time += UINT64_C(2000000000);
+	play(scene, RECORD(sample, .mem_free = 1));
+	assert_int_equal(scene->replay.device, 40 * MIB);
+	MAP_HANDLE(1, GIB, 20 * MIB);
+	MAP_HANDLE(2, GIB + 20 * MIB, 20 * MIB);
+	assert_int_equal(scene->replay.device, 40 * MIB);
+	assert_int_equal(scene->granted, 40 * MIB);
+}
+
 /* Expandable segments: 402 handles of a 9 GiB request, a refusal, all given back; and all of it again. */
 static void test_refused_burst(void **state)
 {
@@ -360,11 +376,11 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_blocks),        TEST(test_not_memory), TEST(test_lost_release),
-		TEST(test_revoked),       TEST(test_handles),    TEST(test_handle_kept_unmapped),
-		TEST(test_refused_burst), TEST(test_pools),      TEST(test_context_end),
-		TEST(test_mappings),      TEST(test_remap),      TEST(test_host),
-		TEST(test_hostile),
+		TEST(test_blocks),       TEST(test_not_memory),    TEST(test_lost_release),
+		TEST(test_revoked),      TEST(test_handles),       TEST(test_handle_kept_unmapped),
+		TEST(test_slow_request), TEST(test_refused_burst), TEST(test_pools),
+		TEST(test_context_end),  TEST(test_mappings),      TEST(test_remap),
+		TEST(test_host),         TEST(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
