@@ -11,6 +11,7 @@
 #	make fuzz		the readers on damaged input, FUZZ_SECONDS each
 #	make bench		what recording costs, as ratios
 #	make lint		everything that can be said about the source without running it
+#	make format		lay out all C sources by .clang-format
 #	make docs		rewrite the generated tables of README.md
 #	make install uninstall	DESTDIR= PREFIX=/usr/local
 #	make clean
@@ -150,6 +151,8 @@ check-arm64:
 check-fresh:
 	@scripts/bootstrap fresh
 	@scripts/run-tests scripts/check-fresh
+format:
+	@scripts/lint/format --write
 docs: all
 	@scripts/lint/docs --write
 
@@ -201,7 +204,7 @@ clean:
 	rm -rf $(O)
 
 .PHONY: all shim recorder analyzer unit test-programs check-fast check-now check check-long demo demo-now bench \
-	bench-now lint check-arm64 check-fresh docs fuzz install uninstall clean
+	bench-now lint check-arm64 check-fresh format docs fuzz install uninstall clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -21,7 +21,7 @@ struct names;
 
 enum phase { PHASE_START, PHASE_LOAD, PHASE_SETTLE, PHASE_STEPS, PHASE_END, PHASE_COUNT };
 
-/* A byte is in one layer, except that S is the part of H that is staging. */
+/* A byte is in one layer, except that S is the part of H (staging_pinned: of P) that is staging. */
 struct layers {
 	uint64_t device;           /* V, exact: what the driver gave and has not got back */
 	uint64_t pinned;           /* P, exact: the same for host memory of the driver */
@@ -42,7 +42,7 @@ struct moment {
 	uint64_t time;  /* of a peak: the first instant within 1 MiB of it */
 	uint64_t index; /* record number in the trace, of the instant that `layers` shows */
 	enum phase phase;
-	struct layers layers;     /* of a peak: at its very maximum */
+	struct layers layers;     /* of a peak: at its very maximum; in a load at the end of that */
 	struct range demand;      /* M = V + P + A + H + max(N, 0) of what was measured */
 	struct range modelled;    /* V + P + A + S */
 	struct range resident;    /* R = M + page cache */
@@ -55,15 +55,16 @@ struct moment {
 };
 
 enum moment_name {
-	MOMENT_START,            /* first record that counts: the first sample, or the first event */
+	MOMENT_START,            /* the first sample */
 	MOMENT_FIRST_WEIGHT,     /* just before the first weight byte */
 	MOMENT_LOAD_DEMAND_PEAK, /* peaks are maxima over their phase */
 	MOMENT_LOAD_MODELLED_PEAK,
 	MOMENT_LOAD_RESIDENT_PEAK,
 	MOMENT_LAST_WEIGHT, /* just after the last weight byte */
-	MOMENT_SETTLED,     /* just before the first allocation after the load */
-	MOMENT_STEPS_PEAK,  /* demand, in settle and steps */
-	MOMENT_DEMAND_PEAK, /* the whole run */
+	MOMENT_SETTLED, /* just before the first allocation on the device after the load; without one, before the
+	                     * first release there or the end of the program */
+	MOMENT_STEPS_PEAK,  /* demand, in the steps */
+	MOMENT_DEMAND_PEAK, /* the whole run, but not its end */
 	MOMENT_RESIDENT_PEAK,
 	MOMENT_FAILURE, /* just before the first failed request that was not retried with success,
 	                 * else before the first failed one */
@@ -141,7 +142,6 @@ struct tensor {
 	struct residency_at at_peak, at_settled;
 };
 
-/* The load as a whole. */
 /* Where copies to the device came from. */
 enum copy_source {
 	COPY_PRIVATE_WRITABLE, /* mapping of a weight file, private and writable: breaks copy-on-write */
@@ -153,6 +153,7 @@ enum copy_source {
 	COPY_SOURCE_COUNT
 };
 
+/* The load as a whole. Maxima are over the load and the time until the steps begin. */
 struct load {
 	bool present;            /* weights were touched at all */
 	bool finished;           /* false: the run died in it */
@@ -273,7 +274,8 @@ struct model_options {
 };
 
 /*
- * Replays the whole trace (twice: the second time with what only the end tells).
+ * Goes over the whole trace three times: for its names, for what only its end tells, to measure. What the input was
+ * at the reader's open counts: a program that still runs is seen as it was then.
  * Returns 0 or a negative errno of the reader or -ENOMEM; *ret_model untouched then.
  */
 int model_build(struct reader *reader, const struct model_options *options, struct model **ret_model);

@@ -7,15 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd_errors.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are used as they stand in the file");
 
 #define WINDOW_BYTES   (4 * FRAME_MAX)
 #define HEAD_BYTES     (8 + sizeof(struct st_file_head))
 #define SKIPPABLE_MASK 0xFFFFFFF0u
-#define FRAME_HEAD_MAX 18
-#define CHECKSUM_FLAG  4u /* in byte 4 of a zstd frame */
+#define AHEAD_FROM     (2u << 20) /* a shorter file is not worth a thread */
 
 int frames_init(struct frames *frames, int fd)
 {
@@ -33,6 +31,8 @@ int frames_init(struct frames *frames, int fd)
 		frames_release(frames);
 		return -ENOMEM;
 	}
+	if (frames->size > AHEAD_FROM)
+		frames->ahead = ahead_new(fd);
 	frames->fd = fd;
 	frames_rewind(frames);
 	return 0;
@@ -40,12 +40,14 @@ int frames_init(struct frames *frames, int fd)
 
 void frames_release(struct frames *frames)
 {
+	ahead_free(frames->ahead);
 	if (frames->fd >= 0)
 		close(frames->fd);
 	ZSTD_freeDCtx(frames->zstd);
 	free(frames->window);
 	free(frames->block);
 	frames->fd = -1;
+	frames->ahead = NULL;
 	frames->zstd = NULL;
 	frames->window = NULL;
 	frames->block = NULL;
@@ -133,74 +135,21 @@ int frames_head(int fd, struct st_file_head *ret_head)
 	return 0;
 }
 
-/* Why a frame is no block of ours, told by its first bytes alone; NULL: it may be one. */
-static const char *frame_refusal(const unsigned char *data, size_t bytes)
-{
-	uint32_t magic = 0;
-	unsigned long long content;
-
-	memcpy(&magic, data, bytes < sizeof(magic) ? bytes : sizeof(magic));
-	if (magic != ST_ZSTD_MAGIC)
-		return "no block begins here";
-	content = ZSTD_getFrameContentSize(data, bytes);
-	if (content == ZSTD_CONTENTSIZE_ERROR || content == ZSTD_CONTENTSIZE_UNKNOWN)
-		return "a block without its size";
-	if (content > ST_BLOCK_MAX)
-		return "a block larger than the format allows";
-	if (content < sizeof(struct st_ev_block) || content % 8)
-		return "a block that is not whole records";
-	if (!(data[4] & CHECKSUM_FLAG))
-		return "a block without checksum";
-	return NULL;
-}
-
-/* What a look at one place in the file gave. */
-struct look {
-	const char *refusal; /* NULL: a good block */
-	size_t bytes;        /* of the frame, where that is known */
-	size_t words;        /* decompressed */
-	bool cut;            /* the file ends inside the frame */
-};
-
-static void look_inside(struct frames *frames, const unsigned char *data, struct look *look)
-{
-	const struct st_ev_block *block = (const struct st_ev_block *)frames->block;
-	size_t got = ZSTD_decompressDCtx(frames->zstd, frames->block, ST_BLOCK_MAX, data, look->bytes);
-
-	if (ZSTD_isError(got)) {
-		look->refusal = ZSTD_getErrorName(got);
-		return;
-	}
-	look->words = got / 8;
-	if (block->r.kind != ST_KIND_block || block->r.words < sizeof(*block) / 8 ||
-	    block->r.words > look->words)
-		look->refusal = "a block without its first record";
-}
-
+/* In a long trace the block that follows is begun at once, while this one is being read. */
 static int look_at(struct frames *frames, uint64_t offset, struct look *ret_look)
 {
-	struct look look = {0};
 	const unsigned char *data;
-	size_t bytes, frame;
-	int error = window_at(frames, offset, &data, &bytes);
+	size_t bytes;
+	int error = 0;
 
-	if (error)
-		return error;
-	look.refusal = frame_refusal(data, bytes);
-	if (look.refusal) {
-		look.cut = bytes < FRAME_HEAD_MAX && !memcmp(data, "\x28\xB5\x2F\xFD", bytes < 4 ? bytes : 4);
-		*ret_look = look;
-		return 0;
+	if (!ahead_take(frames->ahead, offset, &frames->block, ret_look)) {
+		error = window_at(frames, offset, &data, &bytes);
+		if (error)
+			return error;
+		look_at_frame(frames->zstd, frames->block, data, bytes, ret_look);
 	}
-	frame = ZSTD_findFrameCompressedSize(data, bytes);
-	if (ZSTD_isError(frame)) {
-		look.refusal = ZSTD_getErrorName(frame);
-		look.cut = ZSTD_getErrorCode(frame) == ZSTD_error_srcSize_wrong && bytes < FRAME_MAX;
-	} else {
-		look.bytes = frame;
-		look_inside(frames, data, &look);
-	}
-	*ret_look = look;
+	if (!ret_look->refusal)
+		ahead_ask(frames->ahead, offset + ret_look->bytes, frames->size, 2 * ret_look->bytes);
 	return 0;
 }
 

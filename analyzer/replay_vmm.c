@@ -56,7 +56,8 @@ static struct batch *batch_open(struct replay *replay, const struct st_record *r
 		if (replay->batches[i].time < batch->time)
 			batch = &replay->batches[i];
 	batch_close(replay, batch);
-	*batch = (struct batch){.serial = serial_next(replay), .thread = record->thread, .time = record->time};
+	*batch =
+		(struct batch){.serial = serial_next(replay), .thread = record->thread, .time = record->time};
 	return batch;
 }
 

@@ -23,6 +23,11 @@ bool cadence_is_active(const struct cadence *cadence, uint64_t now)
 	return now < cadence->active_until;
 }
 
+bool cadence_has_moved(const struct cadence *cadence, uint64_t then)
+{
+	return cadence->active_until > then + ACTIVE;
+}
+
 static uint64_t at_least(uint64_t interval, uint64_t cost, uint64_t share)
 {
 	return interval > cost * share ? interval : cost * share;

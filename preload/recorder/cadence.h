@@ -21,6 +21,9 @@ void cadence_see(struct cadence *cadence, uint64_t spare, uint64_t total);
 
 bool cadence_is_active(const struct cadence *cadence, uint64_t now);
 
+/* Have bytes moved since `then`? */
+bool cadence_has_moved(const struct cadence *cadence, uint64_t then);
+
 /* ns to the next look whose last one cost `cost` ns of CPU time: 1 % of a core at rest, 10 % at the edge. */
 uint64_t cadence_interval(const struct cadence *cadence, uint64_t now, uint64_t cost);
 

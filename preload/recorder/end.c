@@ -35,6 +35,14 @@ static void study_all(struct session *session)
 		continue;
 }
 
+/* A look costs milliseconds a GiB, and the program waits: not when nothing moved since one of just now. */
+static void look_at_cache(struct session *session)
+{
+	if (clock_now() - session->looked >= session->cadence.load ||
+	    cadence_has_moved(&session->cadence, session->looked))
+		cache_look(&session->cache, &session->out);
+}
+
 /*
  * The program's destructor waits. What comes after it (its death, the aftermath) takes the place of the
  * trailer's block later: the file is whole from here on.
@@ -44,7 +52,7 @@ void session_finish(struct session *session)
 	session_drain(session);
 	sampler_take(&session->sampler, &session->out, ST_MOMENT_EXIT, true);
 	symbols_place(&session->symbols, &session->out);
-	cache_look(&session->cache, &session->out);
+	look_at_cache(session);
 	study_all(session);
 	finish_trace(session);
 }

@@ -59,18 +59,20 @@ def between(low, value, high):
 
 
 class Outside:
-    """The rows of the outside process; -1 is missing and left out."""
+    """The rows of the outside process. The last one, and of a dead program any, tells of the machine and of files only;
+    -1 is missing."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
             self.rows = [{key: int(value) for key, value in row.items()} for row in csv.DictReader(file)]
 
     def column(self, *names):
-        """(start of the look, its end, sum of these values) by time, while the program lived."""
+        """(start of the look, its end, sum of these values) by time."""
+        ours = {"anon_files", "rss_anon", "device"}.intersection(names)
         return [
             (row["time_ns"] - row["took_ns"] // 2, row["time_ns"] + row["took_ns"] // 2, sum(row[name] for name in names))
             for row in self.rows
-            if row["rss_anon"] != -1 and all(row[name] != -1 for name in names)
+            if not (ours and row["rss_anon"] == -1) and all(row[name] != -1 for name in names)
         ]
 
     def highest(self, *names):
@@ -81,11 +83,12 @@ class Outside:
         values = [value for _, _, value in self.column(*names)]
         return max(after - before for before, after in zip(values, values[1:]))
 
-    def around(self, time, *names):
-        """The smallest and largest value from the last look that was over by `time` to the first that began after."""
+    def around(self, time, *names, until=None):
+        """The smallest and largest value from the last look that was over by `time` to the first that began after it,
+        or after `until`."""
         column = self.column(*names)
         before = [i for i, (_, end, _) in enumerate(column) if end <= time]
-        after = [i for i, (start, _, _) in enumerate(column) if start >= time]
+        after = [i for i, (start, _, _) in enumerate(column) if start >= (until or time)]
         values = [value for _, _, value in column[before[-1] if before else 0 : after[0] + 1 if after else None]]
         return min(values), max(values)
 

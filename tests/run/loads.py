@@ -9,6 +9,7 @@ from simledger import FOLDER, MIB, PAGE, check, finish, victim, weights
 
 TENSORS = 8
 NOBODY = 65534
+HOLD = ("--hold", "0.3")  # what is there at the end stays long enough to be seen from outside
 # While the shim counts anonymous pages before an unmapping it has a table and a stack in the program's memory
 # (preload/shim: struct scan, ASIDE_STACK), between two looks of the outside process.
 SCANNER = 76 * 1024 + 64 * 1024
@@ -20,9 +21,8 @@ def seen_from_outside(name, run, report, path):
     at_peak = report.file(path)["at_peak"]
     earliest, latest = run.outside.peak_moment("device", "anon_files")
     anon = run.outside.highest("anon_files")
-    low, high = run.outside.around(peak, "cached")
     # A peak is a plateau: its moment is its beginning, its bytes are those of its end.
-    high = max(high, run.outside.around(run.moment(report, "settled"), "cached")[1])
+    low, high = run.outside.around(peak, "cached", until=run.moment(report, "settled"))
     check(name, facts(
         ("device, ledger", report["peak.device_peak_bytes"], run.last()["device_peak"]),
         ("device, outside", report["peak.device_peak_bytes"], run.outside.highest("device")),
@@ -42,7 +42,7 @@ def copy_on_write(path):
         ("cow_cold", False, {}), ("cow_warm", True, {}), ("cow_held", True, {"SIMCUDA_DELAY": "cuStreamSynchronize:1:400"}),
     ):
         cached([path], warm)
-        run = Traced(name, victim("load_cow"), path, files=[path], **settings)
+        run = Traced(name, victim("load_cow"), path, *HOLD, files=[path], **settings)
         r = run.report("--budget", "1.5GiB")
         anon = r["peak.load.anonymous_copies"]
         check(name, run.rc and run.out + run.err or facts(
@@ -112,7 +112,7 @@ def demand(name, run, r):
 def read_only(path):
     for name, warm in (("read_only_cold", False), ("read_only_warm", True)):
         cached([path], warm)
-        run = Traced(name, victim("load_cow"), "--read-only", path, files=[path])
+        run = Traced(name, victim("load_cow"), "--read-only", path, *HOLD, files=[path])
         r = run.report("--budget", "1.5GiB")
         double, in_cache = r["peak.load.reclaimable_double"], run.outside.highest("cached")
         check(name, run.rc and run.out + run.err or facts(

@@ -169,6 +169,7 @@ static int follow(FILE *out, pid_t pid, const struct watch *w, int interval_ms)
 		look(out, pid, w);
 		nanosleep(&pause, NULL);
 	}
+	look(out, pid, w); /* the program is gone: of the machine and the files */
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

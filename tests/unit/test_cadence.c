@@ -25,6 +25,8 @@ static void test_phases(void **state)
 	cadence_see(&cadence, 60 * GIB, 120 * GIB);
 	assert_int_equal(cadence_interval(&cadence, 5 * SECOND, 1), SECOND);
 	cadence_move(&cadence, 5 * SECOND);
+	assert_true(cadence_has_moved(&cadence, 4 * SECOND));
+	assert_false(cadence_has_moved(&cadence, 5 * SECOND));
 	assert_int_equal(cadence_interval(&cadence, 5 * SECOND, 1), 100 * MILLISECOND);
 	assert_int_equal(cadence_interval(&cadence, 6 * SECOND, 1), SECOND);
 	cadence_see(&cadence, 3 * GIB, 120 * GIB); /* it falls without any call that we see */
