@@ -205,7 +205,9 @@ void rung_sparks(const struct situation *s, struct ladder *ladder, struct rung_r
 		rung_doubt(r, plan->shared.hi, "more Sparks share the weights", s->budget->missing);
 	else if (!plan->shared.lo)
 		rung_doubt(r, s->need.hi, "more Sparks share the weights",
-		           "the weights: none were seen in files");
+		           plan->shared.hi ? "how much of the weights was on the device: not every copy "
+		                             "could be followed"
+		                           : "the weights: none were seen in files");
 	else if (s->need.hi <= s->room)
 		rung_refuse(r, "one Spark has room for it");
 	else

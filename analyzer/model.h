@@ -117,7 +117,7 @@ struct weight_file {
 	enum st_file_format format;
 	uint32_t id;             /* in the trace */
 	uint64_t size, payload;  /* bytes; those of its tensors, `size` where these are unknown */
-	uint64_t loaded;         /* distinct payload bytes that were copied to the device or read */
+	struct range loaded;     /* distinct payload bytes that were copied to the device or read */
 	struct range would_load; /* of the payload: all, or this rank's share */
 	uint64_t mapped;         /* most bytes mapped at once */
 	uint64_t read_bytes;     /* by read calls, in all */

@@ -10,37 +10,48 @@
 
 #define HOLDERS_MAX 64
 
+/* Of all files; POINT_COUNT: now. */
 static uint64_t unknown_at(const struct build *build, enum point point)
 {
 	const struct residency *residency = &build->residency;
 
-	return kept_at(residency, &residency->total, point)->unknown;
+	return point == POINT_COUNT ? residency->total.now.unknown
+	                            : kept_at(residency, &residency->total, point)->unknown;
 }
 
+/* `more`: D that is not in the amounts of the file itself. */
 static struct residency_at file_amounts(const struct weight *weight, const struct amounts *amounts,
-                                        const struct catalog_file *file, uint64_t unknown)
+                                        const struct catalog_file *file, struct range more)
 {
 	struct residency_at at = {
-		.on_device = amounts_device(amounts, file->payload, bytes_min(unknown, weight->unknown)),
+		.on_device = {amounts_device(amounts, file->payload, more.lo).hi,
+	                      amounts_device(amounts, file->payload, more.hi).hi},
 		.anon = {amounts->anon, bytes_add(amounts->anon, amounts->anon_possible)},
 		.staging = amounts->staging,
 		.cached = {amounts->cached, bytes_add(amounts->cached, amounts->cache_unknown)},
 	};
-	uint64_t vague = at.on_device.hi - bytes_min(at.on_device.hi, amounts->device);
+	uint64_t nowhere = at.on_device.hi - bytes_min(at.on_device.hi, amounts->device);
 
 	if (!weight->counted)
 		at.cached = (struct range){0, file->size};
-	at.reclaimable = (struct range){amounts->reclaimable_lo,
-	                                bytes_min(at.cached.hi, bytes_add(amounts->reclaimable_hi, vague))};
+	at.reclaimable.hi = bytes_min(at.cached.hi, bytes_add(amounts->reclaimable_hi, nowhere));
+	at.reclaimable.lo = bytes_max(amounts->reclaimable_lo,
+	                              bytes_sub(amounts->cached + at.on_device.lo, file->size));
+	at.reclaimable.lo = bytes_min(at.reclaimable.lo, at.reclaimable.hi);
 	return at;
 }
 
 static struct residency_at file_at(const struct build *build, uint32_t index, enum point point)
 {
-	const struct weight *weight = &build->residency.weights[index];
+	const struct residency *residency = &build->residency;
+	const struct weight *weight = &residency->weights[index];
+	struct range more = shared_device(residency, weight, point);
 
-	return file_amounts(weight, kept_at(&build->residency, &weight->kept, point),
-	                    &build->catalog.files[index], unknown_at(build, point));
+	more.hi += bytes_min(unknown_at(build, point), weight->unknown);
+	return file_amounts(weight,
+	                    point == POINT_COUNT ? &weight->kept.now
+	                                         : kept_at(residency, &weight->kept, point),
+	                    &build->catalog.files[index], more);
 }
 
 static int file_mappings(struct weight_file *file, const struct weight *weight)
@@ -67,11 +78,23 @@ static struct range would_load(const struct model *model, uint64_t payload)
 	return (struct range){payload / model->world, payload};
 }
 
-static uint64_t file_loaded(const struct build *build, const struct weight *weight, uint64_t payload)
+uint64_t file_loaded(const struct build *build, uint32_t index)
 {
+	const struct weight *weight = &build->residency.weights[index];
 	uint64_t copied = weight->loaded.bytes + weight->loaded_vague;
 
-	return bytes_min(payload, build->phases.to_device ? copied : bytes_max(copied, weight->read.bytes));
+	return bytes_min(build->catalog.files[index].payload,
+	                 build->phases.to_device ? copied : bytes_max(copied, weight->read.bytes));
+}
+
+static struct range loaded_range(const struct build *build, uint32_t index)
+{
+	const struct weight *weight = &build->residency.weights[index];
+	uint64_t payload = build->catalog.files[index].payload, known = file_loaded(build, index);
+	struct range shared = shared_loaded(&build->residency, weight);
+
+	return (struct range){bytes_min(payload, known + shared.lo),
+	                      bytes_min(payload, known + shared.hi + weight->unknown)};
 }
 
 static int file_fill(struct build *build, uint32_t index)
@@ -93,16 +116,16 @@ static int file_fill(struct build *build, uint32_t index)
 	if (index >= build->residency.weight_room)
 		return 0;
 	weight = &build->residency.weights[index];
-	file->loaded = file_loaded(build, weight, named->payload);
+	file->loaded = loaded_range(build, index);
 	file->mapped = weight->mapped_peak;
 	file->read_bytes = weight->read_bytes;
 	file->copied_bytes = weight->copied_bytes;
-	file->exact = !weight->loaded_vague && !weight->unknown;
+	file->exact = !weight->loaded_vague && !weight->unknown && !shared_loaded(&build->residency, weight).hi;
 	file->cache_error = weight->cache_error;
 	file->cache_seen = weight->cache_seen;
 	file->at_peak = file_at(build, index, POINT_LOAD_PEAK);
 	file->at_settled = file_at(build, index, POINT_SETTLED);
-	file->at_end = file_amounts(weight, &weight->kept.now, named, build->residency.total.now.unknown);
+	file->at_end = file_at(build, index, POINT_COUNT);
 	file->anon_peak = weight->anon_peak;
 	file->first_touch = weight->first_touch;
 	file->last_touch = weight->last_touch;
@@ -124,6 +147,7 @@ static struct residency_at tensor_at(const struct build *build, size_t index, en
 
 		unknown = kept_at(residency, &weight->kept, point)->vague;
 		unknown += bytes_min(weight->unknown, unknown_at(build, point));
+		unknown += shared_device_of(residency, tensor->size, point);
 	}
 	device = amounts_device(amounts, tensor->size, unknown);
 	return (struct residency_at){

@@ -54,27 +54,37 @@ static void shards_note(struct model *model)
 	}
 }
 
+/* Bytes of which only the sum over the files is known count there once, and in no file for sure. */
+static struct range loaded_all(const struct build *build, struct range files)
+{
+	const struct residency *residency = &build->residency;
+	uint64_t known = shared_loaded_all(residency);
+
+	for (uint32_t i = 0; i < residency->weight_room && i < build->model->file_count; i++)
+		known += file_loaded(build, i);
+	known = bytes_min(known, build->model->load.weights);
+	known = bytes_max(files.lo, known);
+	return (struct range){
+		known, bytes_max(known, bytes_min(files.hi, bytes_add(known, residency->unknown_copied)))};
+}
+
 /* Sums over files. */
 static void load_sums(struct build *build)
 {
+	struct range loaded = range_of(0);
 	struct model *model = build->model;
 	struct load *load = &model->load;
 
 	for (size_t i = 0; i < model->file_count; i++) {
 		const struct weight_file *file = &model->files[i];
-		uint64_t unknown;
-
 		/* Opened and not touched: to be loaded yet, where the load did not finish. */
 		if (!file->first_touch && load->finished)
 			continue;
 		load->weights += file->payload;
 		load->would_load = range_add(load->would_load, file->would_load);
-		if (i >= build->residency.weight_room)
-			continue;
-		unknown = build->residency.weights[i].unknown;
-		load->loaded.lo += file->loaded;
-		load->loaded.hi += bytes_min(file->payload, file->loaded + unknown);
+		loaded = range_add(loaded, file->loaded);
 	}
+	load->loaded = loaded_all(build, loaded);
 	/* Weights used in place are loaded by touching them, which no call shows. */
 	if (!build->phases.to_device)
 		load->loaded.hi = load->weights;

@@ -55,8 +55,8 @@ static struct moment moment_state(const struct build *build)
 		.modelled = ledger_modelled(ledger),
 		.resident =
 			range_add(range_add(ledger_demand(ledger), range_of(ledger_cache(ledger))), extra),
-		.on_device = amounts_device(total, UINT64_MAX, total->unknown),
-		.reclaimable = {total->reclaimable_lo, bytes_add(total->reclaimable_hi, total->vague)},
+		.on_device = residency_device(&build->residency),
+		.reclaimable = residency_reclaimable(&build->residency),
 		.duplicated = range_add(anon, range_of(total->staging)),
 		.mapped = build->residency.replay.weights_mapped,
 	};

@@ -84,6 +84,8 @@ void peaks_finish(struct build *build);
 
 /* After the passes: files, tensors, holders; load; needed. */
 int build_files(struct build *build);
+/* Payload bytes of a file that were loaded for sure, without those that several files share. */
+uint64_t file_loaded(const struct build *build, uint32_t index);
 void build_load(struct build *build);
 void build_needed(struct build *build);
 

@@ -82,9 +82,8 @@ static void load_note(struct build *build)
 	const struct amounts *total = &build->residency.total.now;
 	struct load *load = &build->model->load;
 	struct layers layers = ledger_layers(&build->ledger);
-	struct range vague = {total->reclaimable_lo, bytes_add(total->reclaimable_hi, total->vague)};
 
-	load->reclaimable = range_max(load->reclaimable, vague);
+	load->reclaimable = range_max(load->reclaimable, residency_reclaimable(&build->residency));
 	load->anon = range_max(load->anon, layers.anon);
 	load->duplicated = range_max(load->duplicated, range_add(layers.anon, range_of(total->staging)));
 	load->staging = bytes_max(load->staging, layers.staging);

@@ -26,7 +26,7 @@ static void survey_sums(const struct build *build, uint64_t *ret_total, uint64_t
 	for (uint32_t i = 0; i < build->residency.weight_room && i < build->catalog.file_count; i++) {
 		const struct weight *weight = &build->residency.weights[i];
 		uint64_t payload = build->catalog.files[i].payload;
-		uint64_t bytes = weight->loaded.bytes + weight->loaded_vague + weight->unknown;
+		uint64_t bytes = weight->loaded.bytes + weight->loaded_vague;
 
 		if (!weight->first_touch)
 			continue;
@@ -35,7 +35,8 @@ static void survey_sums(const struct build *build, uint64_t *ret_total, uint64_t
 		                    build->phases.to_device ? bytes : bytes_max(bytes, weight->read.bytes));
 	}
 	*ret_total = total;
-	*ret_loaded = loaded;
+	*ret_loaded = bytes_min(total, loaded + shared_loaded_all(&build->residency) +
+	                                       build->residency.unknown_copied);
 }
 
 static void thread_note(struct build *build, uint32_t thread)

@@ -84,11 +84,16 @@ struct ahead *ahead_new(int fd)
 	return NULL;
 }
 
+/* A job that the thread has not come to (the machine is busy) is taken back rather than waited for. */
 static void finish_job(struct ahead *ahead)
 {
-	if (ahead->busy)
-		wait_for(&ahead->done);
+	if (!ahead->busy)
+		return;
 	ahead->busy = false;
+	if (sem_trywait(&ahead->asked))
+		wait_for(&ahead->done);
+	else
+		ahead->look = (struct look){.refusal = "not begun"};
 }
 
 void ahead_free(struct ahead *ahead)

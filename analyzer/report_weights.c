@@ -63,7 +63,7 @@ static void emit_file(struct emitter *e, const struct report *r, const struct we
 	emit_open(e, NULL, NULL);
 	emit_only(e, emit_path("path", file->path), emit_word("format", format_words[file->format]),
 	          emit_bytes("size", file->size), emit_bytes("payload", file->payload),
-	          emit_bytes("loaded", file->loaded), report_range("would_load", file->would_load),
+	          report_range("loaded", file->loaded), report_range("would_load", file->would_load),
 	          emit_bytes("mapped", file->mapped), emit_bytes("read", file->read_bytes),
 	          emit_bytes("copied", file->copied_bytes), emit_flag("exact", file->exact),
 	          emit_bytes("anon_peak", file->anon_peak), emit_flag("cache_seen", file->cache_seen),
@@ -119,7 +119,7 @@ static void text_row(struct emitter *e, const struct weight_file *file)
 	         (struct emit_field[]){
 			 emit_word(NULL, slash ? slash + 1 : file->path),
 			 emit_bytes(NULL, file->size),
-			 emit_bytes(NULL, file->loaded),
+			 report_range(NULL, file->loaded),
 			 report_range(NULL, file->at_peak.on_device),
 			 report_range(NULL, file->at_peak.anon),
 			 emit_bytes(NULL, file->at_peak.staging),
@@ -153,7 +153,7 @@ static void say_inexact(struct emitter *e, const struct report *r)
 	size_t inexact = 0;
 
 	for (size_t i = 0; i < r->model->file_count; i++)
-		inexact += !r->model->files[i].exact;
+		inexact += !range_is_exact(r->model->files[i].at_peak.on_device);
 	if (inexact)
 		emit_say(e,
 		         "In {inexact} files the device bytes are an interval: not every "

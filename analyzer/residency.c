@@ -121,6 +121,7 @@ void residency_release(struct residency *residency)
 	free(residency->pending);
 	free(residency->caps);
 	free(residency->holdings);
+	free(residency->shared);
 	replay_release(&residency->replay);
 	*residency = (struct residency){0};
 }
@@ -163,9 +164,8 @@ static void map_seen(struct residency *residency, const struct st_ev_map *record
 	weight = weight_get(residency, mapping->weight);
 	if (!weight)
 		return;
-	/* A file that is mapped anew may be loaded anew. */
-	for (uint32_t i = 0; !weight->mapped && i < weight->class_count; i++)
-		weight->classes[i].used = 0;
+	if (!weight->mapped)
+		weight_forget(residency, weight);
 	weight->mapped += mapping->bytes;
 	weight->mapped_peak = bytes_max(weight->mapped_peak, weight->mapped);
 	mapping->group = group_of(residency, weight, record);
@@ -365,7 +365,7 @@ const struct amounts *kept_at(const struct residency *residency, const struct ke
 
 struct range amounts_device(const struct amounts *amounts, uint64_t size, uint64_t unknown)
 {
-	uint64_t lo = bytes_min(size, amounts->device + amounts->vague);
+	uint64_t lo = bytes_min(size, amounts->device + amounts->vague + amounts->shared);
 
 	return (struct range){lo, bytes_min(size, bytes_add(lo, unknown))};
 }

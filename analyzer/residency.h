@@ -6,7 +6,8 @@
  *
  * What is exact: a copy out of a file mapping, a read into a known buffer that is then copied. A copy out of a
  * buffer that the program filled itself is `vague` where its size is that of a tensor of the only file it
- * can be from (then the file's total is still exact), and `unknown` otherwise.
+ * can be from (then the file's total is still exact), `shared` where several files have such a tensor (then the sum
+ * over these is), and `unknown` otherwise.
  */
 #ifndef SPARKTRACE_RESIDENCY_H
 #define SPARKTRACE_RESIDENCY_H
@@ -29,11 +30,13 @@ struct amounts {
 	uint64_t vague;         /* bytes of this file in live device blocks, place unknown */
 	uint64_t anon;          /* anonymous copies, found by a scan or sure to be */
 	uint64_t anon_possible; /* more that a copy predicts */
+	uint64_t shared;        /* of all files: the same, weights for sure and the file unknown */
 	uint64_t unknown;       /* of all files: bytes in live device blocks that may be weights */
 	uint64_t staging;
 	uint64_t cached;        /* page cache, of cells that are known */
 	uint64_t cache_unknown; /* bytes of cells that are not */
-	uint64_t reclaimable_lo, reclaimable_hi;
+	uint64_t reclaimable_lo, reclaimable_hi; /* cell by cell, of the bytes whose place is known */
+	uint64_t double_lo;                      /* the least with `vague` ones; of all files: their sum */
 };
 
 /* Amounts that remember themselves at each point, at no cost until they next change. */
@@ -53,6 +56,15 @@ struct map_group {
 struct size_class {
 	uint64_t size;
 	uint32_t tensors, used;
+	bool shared; /* copies of this size may have been of this file */
+};
+
+/* Copies of one size that several files may be the origin of. */
+struct shared_size {
+	uint64_t size;
+	uint64_t copies, most; /* since all were loaded; the largest such number */
+	uint64_t tensors;      /* of that size, in the files that share it */
+	struct kept kept;      /* `device` alone is used: bytes in live device blocks */
 };
 
 struct weight {
@@ -122,6 +134,11 @@ struct residency {
 	size_t cap_count, cap_room;
 	bool caps_known; /* they are those of an earlier pass over the same trace */
 
+	struct shared_size *shared;
+	size_t shared_count;
+	uint64_t unknown_copied;           /* bytes copied that may have been weights */
+	uint64_t counted, counted_payload; /* bytes of the files whose cells are in the amounts */
+
 	struct holding *holdings; /* device bytes by stack; open addressing */
 	size_t holding_count, holding_room;
 
@@ -163,5 +180,16 @@ const struct amounts *kept_at(const struct residency *residency, const struct ke
 
 /* D, at most `size`, with `unknown` bytes that may belong to it. */
 struct range amounts_device(const struct amounts *amounts, uint64_t size, uint64_t unknown);
+
+/* Of all files, now: D, and the bytes both in C and D. */
+struct range residency_device(const struct residency *residency);
+struct range residency_reclaimable(const struct residency *residency);
+
+/* What a file has of the shared bytes: ever loaded; in live blocks at a point (POINT_COUNT: now). */
+struct range shared_loaded(const struct residency *residency, const struct weight *weight);
+struct range shared_device(const struct residency *residency, const struct weight *weight, enum point point);
+/* Of all files: ever loaded. Of one size: in live blocks. */
+uint64_t shared_loaded_all(const struct residency *residency);
+uint64_t shared_device_of(const struct residency *residency, uint64_t size, enum point point);
 
 #endif

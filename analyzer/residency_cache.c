@@ -53,11 +53,43 @@ static void cell_count(struct residency *residency, struct weight *weight, uint6
 	}
 }
 
+/* Wherever bytes of unknown place lie, they cannot all be in the part that is not cached when that is too small. */
+void double_update(struct residency *residency, struct weight *weight, uint64_t size)
+{
+	const struct amounts *now = &weight->kept.now;
+	uint64_t device = bytes_min(size, now->device + now->vague);
+	uint64_t least = bytes_max(now->reclaimable_lo, bytes_sub(now->cached + device, size));
+
+	if (least == now->double_lo)
+		return;
+	kept_change(residency, &residency->total)->double_lo += least - now->double_lo;
+	kept_change(residency, &weight->kept)->double_lo = least;
+}
+
+struct range residency_device(const struct residency *residency)
+{
+	return amounts_device(&residency->total.now, residency->counted_payload, residency->total.now.unknown);
+}
+
+struct range residency_reclaimable(const struct residency *residency)
+{
+	const struct amounts *total = &residency->total.now;
+	uint64_t cached = bytes_add(total->cached, total->cache_unknown);
+	struct range device = residency_device(residency);
+	uint64_t nowhere = device.hi - bytes_min(device.hi, total->device);
+	uint64_t least = bytes_sub(total->cached + device.lo, residency->counted);
+	uint64_t most = bytes_min(cached, bytes_add(total->reclaimable_hi, nowhere));
+
+	return (struct range){bytes_min(most, bytes_max(total->double_lo, least)), most};
+}
+
 void cells_count_in(struct residency *residency, struct weight *weight, uint64_t size)
 {
 	if (weight->counted)
 		return;
 	weight->counted = true;
+	residency->counted += size;
+	residency->counted_payload += residency->catalog->files[weight - residency->weights].payload;
 	for (size_t i = 0; i < weight->cell_count; i++)
 		cell_count(residency, weight, size, i, 1);
 }
@@ -79,6 +111,7 @@ void cells_device(struct residency *residency, uint32_t index, uint64_t lo, uint
 		cell_count(residency, weight, size, cell, 1);
 		lo = end;
 	}
+	double_update(residency, weight, size);
 }
 
 /* A record may span cells when it was written by hand: its bytes then fill them from the first on. */
@@ -108,4 +141,5 @@ void cells_record(struct residency *residency, const struct st_ev_cached *record
 		left -= record->cached == ST_UNKNOWN ? 0 : here;
 		lo = end;
 	}
+	double_update(residency, weight, size);
 }

@@ -16,11 +16,15 @@ static void device_content(struct residency *residency, const struct span *piece
 	uint32_t file = content_file(piece->a);
 	uint64_t bytes = piece->hi - piece->lo;
 
-	if (!file) {
+	if (!file && piece->a & CONTENT_SHARED) {
+		shared_live(residency, piece->b, (uint64_t)sign * bytes);
+	} else if (!file) {
 		kept_change(residency, &residency->total)->unknown += (uint64_t)sign * bytes;
 	} else if (piece->a & CONTENT_VAGUE) {
 		kept_change(residency, &residency->weights[file - 1].kept)->vague += (uint64_t)sign * bytes;
 		kept_change(residency, &residency->total)->vague += (uint64_t)sign * bytes;
+		double_update(residency, &residency->weights[file - 1],
+		              residency->catalog->files[file - 1].size);
 	} else if (sign > 0) {
 		weight_device_add(residency, file - 1, piece->lo + piece->b, piece->hi + piece->b);
 	} else {
@@ -130,7 +134,7 @@ static void transfer_add(struct transfer *transfer, uint64_t src, uint64_t bytes
 		transfer->pieces = pieces;
 		transfer->room = room;
 	}
-	/* A delta tells the place in the file from the address; vague and unknown pieces have none. */
+	/* A delta tells the place in the file from the address; other pieces have none. */
 	if (content_file(word) && !(word & CONTENT_VAGUE))
 		piece.b -= shift;
 	transfer->pieces[transfer->count++] = piece;
@@ -194,40 +198,59 @@ static enum copy_source source_of(const struct residency *residency, uint64_t ad
 	return COPY_OTHER;
 }
 
-/* The only mapped weight file with a tensor of this size that is not accounted for, or CATALOG_NONE. */
-static uint32_t file_by_size(struct residency *residency, uint64_t bytes)
+/* Bytes of a file that copies of unknown content may have been, or may be yet. */
+static uint64_t unknown_room(const struct residency *residency, uint32_t file)
 {
-	uint32_t found = CATALOG_NONE;
+	const struct weight *weight = &residency->weights[file];
+	uint64_t left = bytes_sub(residency->catalog->files[file].payload,
+	                          weight->loaded.bytes + weight->loaded_vague);
 
-	for (uint32_t i = 0; i < residency->catalog->file_count && i < residency->weight_room; i++) {
-		if (!residency->weights[i].mapped || !weight_class(residency, i, bytes))
-			continue;
-		if (found != CATALOG_NONE)
-			return CATALOG_NONE;
-		found = i;
-	}
-	return found;
+	return weight->mapped || weight->floating ? left : bytes_min(left, weight->unknown);
 }
 
 /* Bytes that may be of any file with something not yet accounted for. */
 static bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
 {
+	uint32_t count = residency->weight_room;
+	uint64_t room = 0, taken = residency->unknown_copied + shared_loaded_all(residency);
 	bool any = false;
 
-	for (uint32_t i = 0; i < residency->catalog->file_count && i < residency->weight_room; i++) {
+	count = count < residency->catalog->file_count ? count : residency->catalog->file_count;
+	for (uint32_t i = 0; i < count; i++)
+		room += unknown_room(residency, i);
+	for (uint32_t i = 0; i < count && room > taken; i++) {
 		struct weight *weight = &residency->weights[i];
-		uint64_t payload = residency->catalog->files[i].payload;
-		uint64_t known = weight->loaded.bytes + weight->loaded_vague + weight->unknown;
+		uint64_t left = unknown_room(residency, i);
 
-		if ((!weight->mapped && !weight->floating) || known >= payload)
+		if ((!weight->mapped && !weight->floating) || !left)
 			continue;
-		weight->unknown += bytes_min(bytes, payload - known);
+		weight->unknown = bytes_min(left, weight->unknown + bytes);
 		any = true;
 		/* Where tensors are known, a mapping alone does not make batches of other sizes weights. */
 		if (!weight->class_count || weight->floating)
 			residency->signs |= SIGN_BYTES | SIGN_DEVICE;
 	}
+	if (any)
+		residency->unknown_copied += bytes;
 	return any;
+}
+
+/* A copy of exactly a tensor's size, out of a buffer that the program filled itself. */
+static void transfer_guessed(struct transfer *transfer, uint64_t src, uint64_t bytes, enum guess guess,
+                             uint32_t file)
+{
+	struct residency *residency = transfer->residency;
+
+	residency->exact = false;
+	residency->signs |= SIGN_BYTES | SIGN_DEVICE;
+	if (guess == GUESS_SHARED) {
+		transfer_add(transfer, src, bytes, CONTENT_SHARED, bytes);
+		return;
+	}
+	residency->weights[file].loaded_vague += bytes;
+	residency->weights[file].copied_bytes += bytes;
+	weight_touch(residency, file, UINT64_MAX, transfer->record->r.time);
+	transfer_add(transfer, src, bytes, word_file(file) | CONTENT_VAGUE, 0);
 }
 
 /* From memory that the program filled itself. */
@@ -235,24 +258,18 @@ static void transfer_unknown(struct transfer *transfer, uint64_t src, uint64_t b
 {
 	struct residency *residency = transfer->residency;
 	enum copy_source source = source_of(residency, src);
-	uint32_t file;
+	enum guess guess = GUESS_NONE;
+	uint32_t file = CATALOG_NONE;
 
 	if (!residency->loading)
 		return;
 	residency->from[source] += bytes;
 	if (source != COPY_OTHER)
 		staging_fill(residency, src, src + bytes, 0, 0);
-	file = bytes == transfer->record->size ? file_by_size(residency, bytes) : CATALOG_NONE;
-	if (file != CATALOG_NONE) {
-		struct weight *weight = &residency->weights[file];
-
-		weight_class(residency, file, bytes)->used++;
-		weight->loaded_vague += bytes;
-		weight->copied_bytes += bytes;
-		weight_touch(residency, file, UINT64_MAX, transfer->record->r.time);
-		residency->signs |= SIGN_BYTES | SIGN_DEVICE;
-		residency->exact = false;
-		transfer_add(transfer, src, bytes, word_file(file) | CONTENT_VAGUE, 0);
+	if (bytes == transfer->record->size)
+		guess = weight_guess(residency, bytes, &file);
+	if (guess != GUESS_NONE) {
+		transfer_guessed(transfer, src, bytes, guess, file);
 	} else if (unknown_may_be_weights(residency, bytes)) {
 		residency->exact = false;
 		transfer_add(transfer, src, bytes, 0, 0);

@@ -8,7 +8,8 @@
 
 /* Content of memory: which file (0: unknown, i: weight i - 1), on the device or not, place known or not. */
 #define CONTENT_DEVICE (UINT64_C(1) << 32)
-#define CONTENT_VAGUE  (UINT64_C(1) << 33) /* b is the size class, not a place */
+#define CONTENT_VAGUE  (UINT64_C(1) << 33) /* b is no place */
+#define CONTENT_SHARED (UINT64_C(1) << 34) /* file unknown, b is the size of the tensor */
 
 static inline uint32_t content_file(uint64_t word)
 {
@@ -48,13 +49,23 @@ enum amount { AMOUNT_DEVICE, AMOUNT_ANON, AMOUNT_ANON_POSSIBLE, AMOUNT_STAGING }
 /* Adds `sign` times the bytes [lo, hi) of a file to an amount of the tensors there, of the file, of all. */
 void amount_move(struct residency *residency, uint32_t index, enum amount amount, uint64_t lo, uint64_t hi,
                  int sign);
-/* A size class of the file with a tensor not yet accounted for, or NULL. */
-struct size_class *weight_class(struct residency *residency, uint32_t index, uint64_t size);
+/* Its tensors of that size, NULL where there are none. */
+struct size_class *weight_class(const struct weight *weight, uint64_t size);
+
+/* Copies out of buffers that the program filled itself (residency_shared.c): whose tensor has that size? */
+enum guess { GUESS_NONE, GUESS_FILE, GUESS_SHARED };
+enum guess weight_guess(struct residency *residency, uint64_t size, uint32_t *ret_file);
+void weight_forget(struct residency *residency, struct weight *weight);
+struct shared_size *shared_find(const struct residency *residency, uint64_t size);
+/* So many bytes more (or, as a negative number, less) in live device blocks. */
+void shared_live(struct residency *residency, uint64_t size, uint64_t bytes);
 
 /* Page cache (residency_cache.c). */
 int weight_cells_init(struct weight *weight, const struct catalog_file *file);
 /* A file counts with all of its cells from its first touch on; until then nothing of it is unknown. */
 void cells_count_in(struct residency *residency, struct weight *weight, uint64_t size);
+/* What is known of a file's bytes in C and D together has changed. */
+void double_update(struct residency *residency, struct weight *weight, uint64_t size);
 void cells_record(struct residency *residency, const struct st_ev_cached *record);
 /* A cell's device bytes change by `bytes`. */
 void cells_device(struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi, int sign);

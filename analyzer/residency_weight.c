@@ -23,7 +23,7 @@ static int classes_init(struct weight *weight, const struct catalog *catalog, co
 	if (!classes)
 		return -ENOMEM;
 	for (size_t i = 0; i < file->tensor_count; i++)
-		classes[i] = (struct size_class){catalog->tensors[file->tensor_first + i].size, 1, 0};
+		classes[i] = (struct size_class){catalog->tensors[file->tensor_first + i].size, 1, 0, false};
 	qsort(classes, file->tensor_count, sizeof(*classes), class_compare);
 	for (size_t i = 0; i < file->tensor_count; i++) {
 		if (count && classes[count - 1].size == classes[i].size)
@@ -137,15 +137,13 @@ void amount_move(struct residency *residency, uint32_t index, enum amount amount
 	}
 }
 
-struct size_class *weight_class(struct residency *residency, uint32_t index, uint64_t size)
+struct size_class *weight_class(const struct weight *weight, uint64_t size)
 {
-	struct weight *weight = weight_get(residency, index);
-	struct size_class key = {.size = size}, *found;
+	struct size_class key = {.size = size};
 
-	if (!weight || !weight->class_count)
+	if (!weight->class_count)
 		return NULL;
-	found = bsearch(&key, weight->classes, weight->class_count, sizeof(key), class_compare);
-	return found && found->used < found->tensors ? found : NULL;
+	return bsearch(&key, weight->classes, weight->class_count, sizeof(key), class_compare);
 }
 
 /* These file bytes came to the device, or the last copy of them left it. */

@@ -201,8 +201,9 @@ static const struct settings *settings_standard(void)
 {
 	static struct settings standard;
 	static char text[ROWS][SETTING_TEXT];
+	const char *wrong[ROWS];
 
-	settings_parse(NULL, &standard, text, NULL);
+	settings_parse(NULL, &standard, text, wrong);
 	return &standard;
 }
 

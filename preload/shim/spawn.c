@@ -33,7 +33,7 @@ struct request {
 
 static void close_all(void)
 {
-	if (sys_call3(SYS_close_range, 0, (long)~0u, 0) == 0)
+	if (sys_call3(SYS_close_range, 0, UINT_MAX, 0) == 0)
 		return;
 	for (int fd = 0; fd < 1024; fd++)
 		sys_close(fd);

@@ -15,7 +15,7 @@ NEAR = MIB  # the moment of a peak is the first instant within 1 MiB of it
 ANALYZE = os.path.join(BUILD, "sparktrace-analyze")
 SHIM = os.path.join(BUILD, "libsparktrace.so")
 OUTSIDE = os.path.join(BUILD, "tests", "tools", "outside")
-NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"]
+NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def own_world():

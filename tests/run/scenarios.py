@@ -147,7 +147,7 @@ def staging():
           ("A", r["peak.load.anonymous_copies"], exactly(0)))
     check("staging_every_range_attributed",
           ("files", len(r["files"]), 4), ("loaded", r["peak.load.loaded"], exactly(GIB)),
-          *((f"file {i}", (f["loaded_bytes"], f["settled"]["device"], f["exact"]), (256 * MIB, exactly(256 * MIB), True))
+          *((f"file {i}", (f["loaded"], f["settled"]["device"], f["exact"]), (exactly(256 * MIB), exactly(256 * MIB), True))
             for i, f in enumerate(r["files"])),
           *((t["name"], t["device"], exactly(256 * MIB)) for t in r["tensors"]))
     dump = run(ANALYZE, "dump", trace).stdout.splitlines()

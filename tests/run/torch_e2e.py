@@ -262,10 +262,10 @@ def touch_and_clone():
         demand, wrong, pool, moved = host_load_measured(case, case, checkpoint.paths)
         check(case, wrong)
         check(f"{case}_is_what_it_should_be", facts(("demand, outside", *between(low, demand, high))))
-        # MemFree is everybody's: where the outside process too finds it moved by others, once more.
-        if pool and moved > max(demand * 3 // 100, MIB):
+        # MemFree is everybody's: once more, and where the outside process too finds it moved by others, no verdict.
+        if pool:
             _, _, pool, moved = host_load_measured(case + "_again", case, checkpoint.paths)
-        if pool and moved > max(demand * 3 // 100, MIB):
+        if pool and moved > max((demand + 1426 * MIB) * 3 // 100, MIB) // 2:
             print(f"skip {case}_pool - others moved {moved // MIB} MiB of the pool meanwhile")
         else:
             check(f"{case}_pool", pool)

@@ -140,7 +140,7 @@ static void look(FILE *out, pid_t pid, const struct watch *w)
 	if (rss >= 0 && anon > 0)
 		rss -= anon;
 	fprintf(out, "%lld,%lld,%lld,%lld,%lld,%lld,%lld\n", (t + now_ns()) / 2, now_ns() - t,
-		mem < 0 || percpu < 0 ? -1 : mem + percpu, anon, rss, device, cached(w));
+	        mem < 0 || percpu < 0 ? -1 : mem + percpu, anon, rss, device, cached(w));
 }
 
 static pid_t start(char **argv)

@@ -9,6 +9,8 @@
 
 #include "run.h"
 
+#include <string.h>
+
 static void test_full_to_lora(void **state)
 {
 	struct run run = run_init(100 * GIB, 100 * GIB, 120 * GIB);
@@ -105,6 +107,23 @@ static void test_sparks(void **state)
 	assert_true(fabs(run.ladder.sparks.model_share - 100.0 / 150) < 1e-9);
 }
 
+/* Weights that were seen, but not how much of them was on the device: another thing than none. */
+static void test_sparks_bounded(void **state)
+{
+	struct run run = too_big_case();
+	const struct rung_result *rung = &run.ladder.rungs[RUNG_SPARKS];
+
+	(void)state;
+	run.options.optimizer_bytes = 0;
+	run.model.moments[MOMENT_SETTLED].on_device.lo = 0;
+	climb(&run);
+	assert_int_equal(rung->state, RUNG_UNKNOWN);
+	assert_null(strstr(rung->missing, "none were seen"));
+	run.model.moments[MOMENT_SETTLED].on_device.hi = 0;
+	climb(&run);
+	assert_non_null(strstr(rung->missing, "none were seen"));
+}
+
 /* Rung 4 comes when 3 has been tried or is proven not to help, not while it cannot be told. */
 static void test_sparks_come_last(void **state)
 {
@@ -134,7 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full_to_lora),  cmocka_unit_test(test_full_to_lora_fp32),
 		cmocka_unit_test(test_lora_to_qlora), cmocka_unit_test(test_qlora),
-		cmocka_unit_test(test_sparks),        cmocka_unit_test(test_sparks_come_last),
+		cmocka_unit_test(test_sparks),        cmocka_unit_test(test_sparks_bounded), cmocka_unit_test(test_sparks_come_last),
 		cmocka_unit_test(test_nothing_left),
 	};
 

@@ -97,7 +97,8 @@ static void check_model(const struct model *model)
 		check_at(&model->files[i].at_peak, model->files[i].payload);
 		check_at(&model->files[i].at_settled, model->files[i].payload);
 		check_at(&model->files[i].at_end, model->files[i].payload);
-		assert_true(model->files[i].loaded <= model->files[i].payload);
+		assert_true(model->files[i].loaded.lo <= model->files[i].loaded.hi);
+		assert_true(model->files[i].loaded.hi <= model->files[i].payload);
 	}
 	for (size_t i = 0; i < model->tensor_count; i++)
 		check_at(&model->tensors[i].at_peak, model->tensors[i].size);

@@ -45,6 +45,135 @@ static void test_read_across_the_header(void **state)
 	assert_int_equal(model->files[0].at_settled.on_device.lo, 64 * MIB);
 }
 
+#define HEAD (64 * MIB) /* of the files below: their cells are then of tensors or of none */
+
+/* Four tensors in 64 MiB behind 64 MiB of header: two of 24 MiB, two of 8. */
+static void play_alike(struct scene *scene, uint64_t id, const char *path, uint64_t addr)
+{
+	play_file(scene, id, path, HEAD + 64 * MIB);
+	play_tensor(scene, id, "a", HEAD, 24 * MIB);
+	play_tensor(scene, id, "b", HEAD + 24 * MIB, 24 * MIB);
+	play_tensor(scene, id, "c", HEAD + 48 * MIB, 8 * MIB);
+	play_tensor(scene, id, "d", HEAD + 56 * MIB, 8 * MIB);
+	MAP(addr, HEAD + 64 * MIB, PROT_R, .file = id);
+	play(scene, RECORD(cached, .file = id, .offset = 0, .size = HEAD + 64 * MIB, .cached = HEAD + 64 * MIB));
+}
+
+static void slot_copy(struct scene *scene, uint64_t at, uint64_t size)
+{
+	COPY(DEVICE + at, BUFFER, size, .async = 1);
+	play(scene, RECORD(sync, .how = ST_SYNC_STREAM));
+}
+
+/* Two shards alike, mapped together, and a pinned slot that nobody sees filled (safetensors 0.8). */
+static void slots_begin(struct scene *scene)
+{
+	play_alike(scene, 1, "/m/x-00001-of-00002.safetensors", MAPPED);
+	play_alike(scene, 2, "/m/x-00002-of-00002.safetensors", MAPPED + GIB);
+	play(scene, RECORD(pinned_alloc, .addr = BUFFER, .size = 24 * MIB));
+	ALLOC(DEVICE, 128 * MIB);
+}
+
+static void assert_range(struct range range, uint64_t lo, uint64_t hi)
+{
+	assert_int_equal(range.lo, lo);
+	assert_int_equal(range.hi, hi);
+}
+
+/* Whose tensor a copy was nobody can tell, but all together were all there are: everything is exact but the place. */
+static void test_slots_all(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+	const struct load *load;
+
+	slots_begin(scene);
+	for (uint64_t i = 0; i < 4; i++)
+		slot_copy(scene, i * 24 * MIB, 24 * MIB);
+	for (uint64_t i = 0; i < 4; i++)
+		slot_copy(scene, 96 * MIB + i * 8 * MIB, 8 * MIB);
+	UNMAP(MAPPED, HEAD + 64 * MIB);
+	UNMAP(MAPPED + GIB, HEAD + 64 * MIB);
+	EXIT(0);
+	model = scene_model(scene, true);
+	load = &model->load;
+	assert_range(load->loaded, 128 * MIB, 128 * MIB);
+	assert_range(load->remaining, 0, 0);
+	assert_range(load->reclaimable, 128 * MIB, 128 * MIB);
+	assert_int_equal(load->threads, 1);
+	assert_int_equal(load->spare, (32 + 8) * MIB);
+	assert_int_equal(load->device_other, 0);
+	assert_range(model->moments[MOMENT_SETTLED].on_device, 128 * MIB, 128 * MIB);
+	assert_range(model->moments[MOMENT_SETTLED].reclaimable, 128 * MIB, 128 * MIB);
+	for (size_t i = 0; i < 2; i++) {
+		assert_range(model->files[i].loaded, 64 * MIB, 64 * MIB);
+		assert_range(model->files[i].at_settled.on_device, 64 * MIB, 64 * MIB);
+		assert_range(model->files[i].at_settled.reclaimable, 64 * MIB, 64 * MIB);
+		assert_false(model->files[i].exact);
+	}
+	assert_range(model->tensors[0].at_settled.on_device, 0, 24 * MIB);
+}
+
+/* Part of them: the sum is exact, and of each file as much as the other cannot hold, up to all that fits. */
+static void test_slots_some(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	slots_begin(scene);
+	for (uint64_t i = 0; i < 3; i++)
+		slot_copy(scene, i * 24 * MIB, 24 * MIB);
+	slot_copy(scene, 96 * MIB, 8 * MIB);
+	slot_copy(scene, 104 * MIB, 5 * MIB); /* no tensor's size: weights or not */
+	EXIT(1);
+	model = scene_model(scene, true);
+	assert_range(model->load.loaded, 80 * MIB, 85 * MIB);
+	assert_range(model->load.remaining, 43 * MIB, 48 * MIB);
+	assert_range(model->moments[MOMENT_END].on_device, 80 * MIB, 85 * MIB);
+	assert_range(model->load.reclaimable, 80 * MIB, 85 * MIB);
+	for (size_t i = 0; i < 2; i++) {
+		assert_range(model->files[i].loaded, 24 * MIB, 61 * MIB);
+		assert_range(model->files[i].at_end.on_device, 24 * MIB, 61 * MIB);
+	}
+}
+
+/* Half of the files in the cache: which half of the weights that is nobody knows, that it may be all of it counts. */
+static void test_slots_half_cached(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	slots_begin(scene);
+	play(scene, RECORD(cached, .file = 1, .offset = HEAD, .size = 64 * MIB, .cached = 16 * MIB));
+	play(scene, RECORD(cached, .file = 2, .offset = HEAD, .size = 64 * MIB, .cached = 32 * MIB));
+	for (uint64_t i = 0; i < 4; i++)
+		slot_copy(scene, i * 24 * MIB, 24 * MIB);
+	EXIT(0);
+	model = scene_model(scene, true);
+	/* 96 of 128 MiB on the device and 48 in the cache. */
+	assert_range(model->moments[MOMENT_END].reclaimable, 16 * MIB, 96 * MIB);
+	assert_range(model->files[0].at_end.on_device, 48 * MIB, 48 * MIB);
+	assert_range(model->files[1].at_end.reclaimable, 16 * MIB, 48 * MIB);
+}
+
+/* Copies that no size gives away: that nothing was in the pool twice is not known. */
+static void test_slots_unknown(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	slots_begin(scene);
+	for (uint64_t i = 0; i < 32; i++)
+		slot_copy(scene, i * 4 * MIB, 4 * MIB);
+	slot_copy(scene, 0, 4 * MIB); /* more than there are weights: something else is among them */
+	EXIT(0);
+	model = scene_model(scene, true);
+	assert_range(model->load.loaded, 0, 128 * MIB);
+	assert_range(model->load.reclaimable, 0, 128 * MIB);
+	assert_range(model->files[0].loaded, 0, 64 * MIB);
+	assert_range(model->files[1].at_end.on_device, 0, 64 * MIB);
+}
+
 static void handles_create(struct scene *scene, unsigned count, uint64_t first)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -100,6 +229,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_header_is_no_staging),
 		TEST(test_read_across_the_header),
+		TEST(test_slots_all),
+		TEST(test_slots_some),
+		TEST(test_slots_half_cached),
+		TEST(test_slots_unknown),
 		TEST(test_bursts_are_told_apart),
 	};
 
