@@ -35,8 +35,8 @@ static struct residency_at file_amounts(const struct weight *weight, const struc
 	if (!weight->counted)
 		at.cached = (struct range){0, file->size};
 	at.reclaimable.hi = bytes_min(at.cached.hi, bytes_add(amounts->reclaimable_hi, nowhere));
-	at.reclaimable.lo = bytes_max(amounts->reclaimable_lo,
-	                              bytes_sub(amounts->cached + at.on_device.lo, file->size));
+	at.reclaimable.lo =
+		bytes_max(amounts->reclaimable_lo, bytes_sub(amounts->cached + at.on_device.lo, file->size));
 	at.reclaimable.lo = bytes_min(at.reclaimable.lo, at.reclaimable.hi);
 	return at;
 }
@@ -48,10 +48,9 @@ static struct residency_at file_at(const struct build *build, uint32_t index, en
 	struct range more = shared_device(residency, weight, point);
 
 	more.hi += bytes_min(unknown_at(build, point), weight->unknown);
-	return file_amounts(weight,
-	                    point == POINT_COUNT ? &weight->kept.now
-	                                         : kept_at(residency, &weight->kept, point),
-	                    &build->catalog.files[index], more);
+	return file_amounts(
+		weight, point == POINT_COUNT ? &weight->kept.now : kept_at(residency, &weight->kept, point),
+		&build->catalog.files[index], more);
 }
 
 static int file_mappings(struct weight_file *file, const struct weight *weight)
@@ -120,7 +119,8 @@ static int file_fill(struct build *build, uint32_t index)
 	file->mapped = weight->mapped_peak;
 	file->read_bytes = weight->read_bytes;
 	file->copied_bytes = weight->copied_bytes;
-	file->exact = !weight->loaded_vague && !weight->unknown && !shared_loaded(&build->residency, weight).hi;
+	file->exact =
+		!weight->loaded_vague && !weight->unknown && !shared_loaded(&build->residency, weight).hi;
 	file->cache_error = weight->cache_error;
 	file->cache_seen = weight->cache_seen;
 	file->at_peak = file_at(build, index, POINT_LOAD_PEAK);

@@ -100,6 +100,7 @@ int build_survey(struct build *build)
 	reader_order_init(&build->order, build->reader);
 	requests_init(&build->requests);
 	residency_init(&build->residency, &build->catalog, &watch);
+	build->residency.survey = true;
 	build->residency.replay.revoked = build->revoked;
 	build->residency.replay.revoked_count = build->revoked_count;
 	build->index = 0;

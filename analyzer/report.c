@@ -7,7 +7,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+/* How long a report waits for the record of the program's end. */
+#define END_PAUSE_NS 50000000
+#define END_LOOKS    10
 
 static report_section *const sections[] = {
 	report_head,     report_fit,  report_peak,    report_pool,
@@ -47,16 +52,59 @@ static int report_error(const char *path, int error)
 	return COMMAND_BAD;
 }
 
-static int report_model(const char *path, const struct options *options, struct reader *reader)
+static int build_model(const char *path, const struct options *options, struct reader **ret_reader,
+                       struct model **ret_model)
 {
 	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN};
-	struct report r = {.path = path, .options = options};
-	struct model *model;
+	struct reader *reader;
+	int error = options->ring ? reader_open_with_ring(path, options->ring, &reader)
+	                          : reader_open(path, &reader);
+
+	if (error)
+		return error;
+	progress_begin(reader);
+	error = model_build(reader, &how, ret_model);
+	progress_end();
+	if (error)
+		reader_free(reader);
+	else
+		*ret_reader = reader;
+	return error;
+}
+
+/*
+ * A program's destructor waits until its trace is whole; how it ended then comes some milliseconds after its end,
+ * from a recorder whose ring is still there.
+ */
+static bool end_is_coming(const struct reader *reader, const struct model *model)
+{
+	const struct reader_summary *summary = reader_summary(reader);
+
+	return summary->has_trailer && !model->exited && !access(summary->head.ring, F_OK);
+}
+
+static int build_whole_model(const char *path, const struct options *options, struct reader **ret_reader,
+                             struct model **ret_model)
+{
+	const struct timespec pause = {.tv_nsec = END_PAUSE_NS};
 	int error;
 
-	progress_begin(reader);
-	error = model_build(reader, &how, &model);
-	progress_end();
+	for (int i = 0; !(error = build_model(path, options, ret_reader, ret_model)); i++) {
+		if (i == END_LOOKS || !end_is_coming(*ret_reader, *ret_model))
+			break;
+		model_free(*ret_model);
+		reader_free(*ret_reader);
+		nanosleep(&pause, NULL);
+	}
+	return error;
+}
+
+static int report_path(const char *path, const struct options *options)
+{
+	struct report r = {.path = path, .options = options};
+	struct reader *reader;
+	struct model *model;
+	int error = build_whole_model(path, options, &reader, &model);
 
 	if (error)
 		return report_error(path, error);
@@ -65,22 +113,10 @@ static int report_model(const char *path, const struct options *options, struct 
 	judge(&r);
 	error = write_report(&r);
 	model_free(model);
+	reader_free(reader);
 	if (error)
 		return report_error("standard output", error);
 	return verdict_status(r.judgement.verdict);
-}
-
-static int report_path(const char *path, const struct options *options)
-{
-	struct reader *reader;
-	int status, error = options->ring ? reader_open_with_ring(path, options->ring, &reader)
-	                                  : reader_open(path, &reader);
-
-	if (error)
-		return report_error(path, error);
-	status = report_model(path, options, reader);
-	reader_free(reader);
-	return status;
 }
 
 static int print_help(void)

@@ -63,6 +63,8 @@ static void memory_held(void *context, uint32_t stack, int64_t bytes)
 	struct holding *holding;
 	int error = 0;
 
+	if (residency->survey)
+		return;
 	if (residency->holding_count * 4 >= residency->holding_room * 3)
 		error = holdings_grow(residency);
 	residency_note(residency, error);

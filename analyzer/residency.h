@@ -33,8 +33,8 @@ struct amounts {
 	uint64_t shared;        /* of all files: the same, weights for sure and the file unknown */
 	uint64_t unknown;       /* of all files: bytes in live device blocks that may be weights */
 	uint64_t staging;
-	uint64_t cached;        /* page cache, of cells that are known */
-	uint64_t cache_unknown; /* bytes of cells that are not */
+	uint64_t cached;                         /* page cache, of cells that are known */
+	uint64_t cache_unknown;                  /* bytes of cells that are not */
 	uint64_t reclaimable_lo, reclaimable_hi; /* cell by cell, of the bytes whose place is known */
 	uint64_t double_lo;                      /* the least with `vague` ones; of all files: their sum */
 };
@@ -75,6 +75,7 @@ struct weight {
 	uint64_t loaded_vague; /* bytes copied of which only the file is known */
 	uint64_t unknown;      /* bytes copied that may have been of this file */
 	uint64_t read_bytes, copied_bytes, floating; /* floating: read to an unknown place */
+	uint64_t copied_before;                      /* copied_bytes when it was mapped anew */
 	uint64_t mapped, mapped_peak, anon_peak;
 	uint64_t first_touch, last_touch;
 	uint64_t *cell_cached, *cell_device; /* cell_cached: ST_UNKNOWN where it is */
@@ -144,6 +145,7 @@ struct residency {
 
 	/* Set by the caller. */
 	bool loading;   /* the record belongs to the load */
+	bool survey;    /* who holds what, and buffers of unknown content, are left to a later pass */
 	bool host_only; /* nothing of the weights ever goes to a device: buffers are no staging */
 	bool projected; /* the pool was not shared; ask what would be if it were */
 

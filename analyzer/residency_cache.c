@@ -68,7 +68,8 @@ void double_update(struct residency *residency, struct weight *weight, uint64_t 
 
 struct range residency_device(const struct residency *residency)
 {
-	return amounts_device(&residency->total.now, residency->counted_payload, residency->total.now.unknown);
+	return amounts_device(&residency->total.now, residency->counted_payload,
+	                      residency->total.now.unknown);
 }
 
 struct range residency_reclaimable(const struct residency *residency)

@@ -253,19 +253,27 @@ static void transfer_guessed(struct transfer *transfer, uint64_t src, uint64_t b
 	transfer_add(transfer, src, bytes, word_file(file) | CONTENT_VAGUE, 0);
 }
 
+/* A buffer of unknown content is known as one by the copy out of it. */
+static void source_note(struct residency *residency, uint64_t src, uint64_t bytes)
+{
+	enum copy_source source = source_of(residency, src);
+
+	residency->from[source] += bytes;
+	if (source != COPY_OTHER)
+		staging_fill(residency, src, src + bytes, 0, 0);
+}
+
 /* From memory that the program filled itself. */
 static void transfer_unknown(struct transfer *transfer, uint64_t src, uint64_t bytes)
 {
 	struct residency *residency = transfer->residency;
-	enum copy_source source = source_of(residency, src);
 	enum guess guess = GUESS_NONE;
 	uint32_t file = CATALOG_NONE;
 
 	if (!residency->loading)
 		return;
-	residency->from[source] += bytes;
-	if (source != COPY_OTHER)
-		staging_fill(residency, src, src + bytes, 0, 0);
+	if (!residency->survey)
+		source_note(residency, src, bytes);
 	if (bytes == transfer->record->size)
 		guess = weight_guess(residency, bytes, &file);
 	if (guess != GUESS_NONE) {

@@ -40,18 +40,35 @@ struct candidates {
 	uint64_t room;
 };
 
-static struct candidates candidates_of(struct residency *residency, uint64_t size)
+/* Is it mapped, with a tensor of the class that nothing has accounted for? */
+static bool class_is_open(const struct residency *residency, uint32_t file, const struct size_class *class)
+{
+	const struct weight *weight = &residency->weights[file];
+	uint64_t copied = weight->copied_bytes - weight->copied_before;
+
+	return weight->mapped && class->used < class->tensors &&
+	       copied + class->size <= residency->catalog->files[file].payload;
+}
+
+static uint32_t weight_count(const struct residency *residency)
+{
+	uint32_t count = residency->catalog->file_count;
+
+	return count < residency->weight_room ? count : residency->weight_room;
+}
+
+static struct candidates candidates_of(const struct residency *residency, uint64_t size)
 {
 	struct candidates candidates = {0, CATALOG_NONE, 0};
 	const struct shared_size *shared = shared_find(residency, size);
 
-	for (uint32_t i = 0; i < residency->catalog->file_count && i < residency->weight_room; i++) {
-		struct size_class *class = weight_class(&residency->weights[i], size);
-		bool mapped = residency->weights[i].mapped && class && class->used < class->tensors;
+	for (uint32_t i = 0; i < weight_count(residency); i++) {
+		const struct size_class *class = weight_class(&residency->weights[i], size);
+		bool open = class && class_is_open(residency, i, class);
 
-		if (mapped || (class && class->shared))
+		if (open || (class && class->shared))
 			candidates.room += class->tensors - class->used;
-		if (mapped)
+		if (open)
 			candidates.only = candidates.count++ ? CATALOG_NONE : i;
 	}
 	if (shared && candidates.room <= shared->copies)
@@ -61,10 +78,10 @@ static struct candidates candidates_of(struct residency *residency, uint64_t siz
 
 static void candidates_share(struct residency *residency, struct shared_size *shared)
 {
-	for (uint32_t i = 0; i < residency->catalog->file_count && i < residency->weight_room; i++) {
+	for (uint32_t i = 0; i < weight_count(residency); i++) {
 		struct size_class *class = weight_class(&residency->weights[i], shared->size);
 
-		if (!class || class->shared || !residency->weights[i].mapped || class->used == class->tensors)
+		if (!class || class->shared || !class_is_open(residency, i, class))
 			continue;
 		class->shared = true;
 		shared->tensors += class->tensors;
@@ -96,6 +113,7 @@ enum guess weight_guess(struct residency *residency, uint64_t size, uint32_t *re
 /* A file that is mapped anew may be loaded anew; so may those that it shares sizes with, once all were loaded. */
 void weight_forget(struct residency *residency, struct weight *weight)
 {
+	weight->copied_before = weight->copied_bytes;
 	for (uint32_t i = 0; i < weight->class_count; i++) {
 		struct size_class *class = &weight->classes[i];
 		struct shared_size *shared = class->shared ? shared_find(residency, class->size) : NULL;

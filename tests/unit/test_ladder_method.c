@@ -151,10 +151,10 @@ static void test_nothing_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full_to_lora),  cmocka_unit_test(test_full_to_lora_fp32),
-		cmocka_unit_test(test_lora_to_qlora), cmocka_unit_test(test_qlora),
-		cmocka_unit_test(test_sparks),        cmocka_unit_test(test_sparks_bounded), cmocka_unit_test(test_sparks_come_last),
-		cmocka_unit_test(test_nothing_left),
+		cmocka_unit_test(test_full_to_lora),     cmocka_unit_test(test_full_to_lora_fp32),
+		cmocka_unit_test(test_lora_to_qlora),    cmocka_unit_test(test_qlora),
+		cmocka_unit_test(test_sparks),           cmocka_unit_test(test_sparks_bounded),
+		cmocka_unit_test(test_sparks_come_last), cmocka_unit_test(test_nothing_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,8 @@ static void play_alike(struct scene *scene, uint64_t id, const char *path, uint6
 	play_tensor(scene, id, "c", HEAD + 48 * MIB, 8 * MIB);
 	play_tensor(scene, id, "d", HEAD + 56 * MIB, 8 * MIB);
 	MAP(addr, HEAD + 64 * MIB, PROT_R, .file = id);
-	play(scene, RECORD(cached, .file = id, .offset = 0, .size = HEAD + 64 * MIB, .cached = HEAD + 64 * MIB));
+	play(scene,
+	     RECORD(cached, .file = id, .offset = 0, .size = HEAD + 64 * MIB, .cached = HEAD + 64 * MIB));
 }
 
 static void slot_copy(struct scene *scene, uint64_t at, uint64_t size)
@@ -74,6 +75,18 @@ static void slots_begin(struct scene *scene)
 	ALLOC(DEVICE, 128 * MIB);
 }
 
+static void load_slots(struct scene *scene)
+{
+	slots_begin(scene);
+	for (uint64_t i = 0; i < 4; i++)
+		slot_copy(scene, i * 24 * MIB, 24 * MIB);
+	for (uint64_t i = 0; i < 4; i++)
+		slot_copy(scene, 96 * MIB + i * 8 * MIB, 8 * MIB);
+	UNMAP(MAPPED, HEAD + 64 * MIB);
+	UNMAP(MAPPED + GIB, HEAD + 64 * MIB);
+	play(scene, RECORD(pinned_free, .addr = BUFFER));
+}
+
 static void assert_range(struct range range, uint64_t lo, uint64_t hi)
 {
 	assert_int_equal(range.lo, lo);
@@ -87,13 +100,7 @@ static void test_slots_all(void **state)
 	const struct model *model;
 	const struct load *load;
 
-	slots_begin(scene);
-	for (uint64_t i = 0; i < 4; i++)
-		slot_copy(scene, i * 24 * MIB, 24 * MIB);
-	for (uint64_t i = 0; i < 4; i++)
-		slot_copy(scene, 96 * MIB + i * 8 * MIB, 8 * MIB);
-	UNMAP(MAPPED, HEAD + 64 * MIB);
-	UNMAP(MAPPED + GIB, HEAD + 64 * MIB);
+	load_slots(scene);
 	EXIT(0);
 	model = scene_model(scene, true);
 	load = &model->load;
@@ -154,6 +161,22 @@ static void test_slots_half_cached(void **state)
 	assert_range(model->moments[MOMENT_END].reclaimable, 16 * MIB, 96 * MIB);
 	assert_range(model->files[0].at_end.on_device, 48 * MIB, 48 * MIB);
 	assert_range(model->files[1].at_end.reclaimable, 16 * MIB, 48 * MIB);
+}
+
+/* Loaded, dropped and loaded again: there are as many weights on the device as before, and no more were loaded. */
+static void test_slots_again(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	load_slots(scene);
+	FREE(DEVICE);
+	load_slots(scene);
+	EXIT(0);
+	model = scene_model(scene, true);
+	assert_range(model->load.loaded, 128 * MIB, 128 * MIB);
+	assert_range(model->moments[MOMENT_END].on_device, 128 * MIB, 128 * MIB);
+	assert_range(model->files[0].at_end.on_device, 64 * MIB, 64 * MIB);
 }
 
 /* Copies that no size gives away: that nothing was in the pool twice is not known. */
@@ -227,13 +250,9 @@ static void test_bursts_are_told_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_header_is_no_staging),
-		TEST(test_read_across_the_header),
-		TEST(test_slots_all),
-		TEST(test_slots_some),
-		TEST(test_slots_half_cached),
-		TEST(test_slots_unknown),
-		TEST(test_bursts_are_told_apart),
+		TEST(test_header_is_no_staging), TEST(test_read_across_the_header), TEST(test_slots_all),
+		TEST(test_slots_some),           TEST(test_slots_half_cached),      TEST(test_slots_again),
+		TEST(test_slots_unknown),        TEST(test_bursts_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

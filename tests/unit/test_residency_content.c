@@ -122,6 +122,25 @@ static void test_vague(void **state)
 	assert_int_equal(total(scene)->vague + total(scene)->unknown + total(scene)->staging, 0);
 }
 
+/* A batch may have a tensor's size: where all tensors are accounted for, until the file is mapped anew, it is none. */
+static void test_batch_of_a_tensors_size(void **state)
+{
+	struct scene *scene = *state;
+
+	MAP(MAPPED, 256 * MIB, PROT_R, .file = A_FILE);
+	play(scene, RECORD(pinned_alloc, .addr = BUFFER, .size = 128 * MIB));
+	ALLOC(DEVICE, GIB);
+	COPY(DEVICE, MAPPED, 256 * MIB);
+	COPY(DEVICE + 256 * MIB, BUFFER, 96 * MIB);
+	assert_int_equal(scene->residency.signs, 0);
+	assert_int_equal(total(scene)->vague + total(scene)->shared + total(scene)->unknown, 0);
+	UNMAP(MAPPED, 256 * MIB);
+	MAP(MAPPED, 256 * MIB, PROT_R, .file = A_FILE);
+	COPY(DEVICE + 256 * MIB, BUFFER, 96 * MIB);
+	assert_int_equal(scene->residency.signs, SIGN_BYTES | SIGN_DEVICE);
+	assert_int_equal(total(scene)->vague, 96 * MIB);
+}
+
 /* Copies on the device carry weights along; the same bytes twice count once; what is overwritten is gone. */
 static void test_carried(void **state)
 {
@@ -153,8 +172,9 @@ static void test_carried(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_pinned_staging),      TEST(test_heap_staging), TEST(test_read_to_device),
-		TEST(test_unknown_destination), TEST(test_vague),        TEST(test_carried),
+		TEST(test_pinned_staging),          TEST(test_heap_staging), TEST(test_read_to_device),
+		TEST(test_unknown_destination),     TEST(test_vague),        TEST(test_carried),
+		TEST(test_batch_of_a_tensors_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
