@@ -26,16 +26,20 @@ uint64_t event_now(void)
 }
 
 /* A fork child inherits the thread's storage: what it holds counts for the process that asked. */
-uint32_t event_thread(void)
+static inline uint32_t thread_in(uint32_t pid)
 {
-	struct life *life = life_get();
-	uint32_t pid = life ? life->pid : 0;
-
 	if (unlikely(!pid || guard_thread.tid_of != pid)) {
 		guard_thread.tid = sys_gettid();
 		guard_thread.tid_of = pid;
 	}
 	return guard_thread.tid;
+}
+
+uint32_t event_thread(void)
+{
+	struct life *life = life_get();
+
+	return thread_in(life ? life->pid : 0);
 }
 
 bool event_wanted(void)
@@ -60,11 +64,12 @@ void event_wake(void)
 		producer_wake(life->ring);
 }
 
-/* Is this record worth waking a sleeping recorder? The store of `last` is shared by threads, and only a hint. */
+/* Is this record worth waking a sleeping recorder? `last` is shared by threads, and only a hint: no locked exchange. */
 static bool worth_waking(struct life *life, const struct st_record *record)
 {
-	uint64_t last = atomic_exchange_explicit(&life->last, record->time, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&life->last, memory_order_relaxed);
 
+	atomic_store_explicit(&life->last, record->time, memory_order_relaxed);
 	if (likely(!atomic_load_explicit(&life->ring->sleeping, memory_order_relaxed)))
 		return false;
 	return record->kind == ST_KIND_moment || record->time - last > REST_NS ||
@@ -128,6 +133,6 @@ uint64_t event_put(struct st_record *record, const void *tail, size_t tail_bytes
 		piece.tail_bytes = most;
 	record->words += (uint16_t)((piece.tail_bytes + 7) / 8);
 	record->time = event_now();
-	record->thread = event_thread();
+	record->thread = thread_in(life->pid);
 	return put(life, &piece);
 }

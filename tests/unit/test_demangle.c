@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "tests/unit/skip.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -32,7 +34,7 @@ static void test_cxx_names(void **state)
 {
 	(void)state;
 	if (!dlopen("libstdc++.so.6", RTLD_LAZY))
-		skip();
+		skip_because("no libstdc++ to demangle with");
 	assert_name("_ZN2at6native16copy_kernel_cudaERNS_14TensorIteratorEb", "at::native::copy_kernel_cuda");
 	assert_name("_ZNK3foo3barEv", "foo::bar");
 	assert_name("_ZN12_GLOBAL__N_13bazEi", "(anonymous namespace)::baz");

@@ -7,7 +7,7 @@
  */
 #include "tests/victim/victim.h"
 
-static void load(const char *path, int prot)
+static __attribute__((noinline)) void load(const char *path, int prot)
 {
 	struct weights w;
 	char *map;
