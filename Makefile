@@ -207,4 +207,4 @@ clean:
 	bench-now lint check-arm64 check-fresh format docs fuzz install uninstall clean
 .SECONDARY:
 .DELETE_ON_ERROR:
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -189,17 +189,6 @@ static int end_of(pid_t pid)
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static const struct st_record *first(const struct trace_back *back, unsigned kind)
-{
-	size_t i;
-
-	for (i = 0; i < back->number; i++)
-		if (back->record[i]->kind == kind)
-			return back->record[i];
-	fail_msg("no record of kind %u", kind);
-	return NULL;
-}
-
 /* --- tests ----------------------------------------------------------------------------------- */
 
 static void test_exit(void **state)
@@ -217,16 +206,17 @@ static void test_exit(void **state)
 	assert_int_equal(back_count(back, ST_KIND_mark), 10);
 	assert_int_equal(back_last(back)->kind, ST_KIND_trailer);
 	assert_int_equal(back_count(back, ST_KIND_trailer), 1);
-	process = (const void *)first(back, ST_KIND_process);
+	process = (const void *)back_first(back, ST_KIND_process);
 	assert_int_equal(process->pid, program);
 	assert_int_equal(process->rank, 3);
 	assert_int_equal(process->world, 8);
 	assert_true(process->start && process->start <= back->record[0]->time);
-	end = (const void *)first(back, ST_KIND_exit);
+	end = (const void *)back_first(back, ST_KIND_exit);
 	assert_true(end->how == ST_EXIT_UNKNOWN || (end->how == ST_EXIT_EXITED && end->status == 3));
 	assert_true(back_count(back, ST_KIND_sample) >= 3);
-	assert_int_equal(((const struct st_ev_sample *)(const void *)first(back, ST_KIND_sample))->reason,
-	                 ST_MOMENT_START);
+	assert_int_equal(
+		((const struct st_ev_sample *)(const void *)back_first(back, ST_KIND_sample))->reason,
+		ST_MOMENT_START);
 	back_free(back);
 }
 
@@ -241,26 +231,24 @@ static void test_kill(void **state)
 	assert_int_equal(end_of(program), -SIGKILL);
 	back = back_read(run);
 	assert_int_equal(back_count(back, ST_KIND_mark), 15);
-	end = (const void *)first(back, ST_KIND_exit);
+	end = (const void *)back_first(back, ST_KIND_exit);
 	assert_int_equal(end->how, ST_EXIT_SIGNALED);
 	assert_int_equal(end->status, SIGKILL);
 	assert_int_equal(back_last(back)->kind, ST_KIND_trailer);
 	back_free(back);
 }
 
-/* Both are killed; what had not come into the file is in the ring, and the next recorder writes it. */
 /* A child that the recorder had just forked (to ask NVML) holds the ring's lock until it has closed it. */
 static int finish_when_free(void)
 {
-	int error = finish_ring(ring_path);
+	int error;
 
-	for (int i = 0; error == -EBUSY && i < 100; i++) {
+	for (int i = 0; (error = finish_ring(ring_path)) == -EBUSY && i < 100; i++)
 		usleep(50000);
-		error = finish_ring(ring_path);
-	}
 	return error;
 }
 
+/* Both are killed; what had not come into the file is in the ring, and the next recorder writes it. */
 static void test_kill_both(void **state)
 {
 	pid_t program = start(live_long), recorder = record();
@@ -353,7 +341,7 @@ static void test_ring_only(void **state)
 	snprintf(path, sizeof(path), "%s/run.%u.zst", folder, (unsigned)program);
 	back = back_read(path);
 	assert_int_equal(back_count(back, ST_KIND_mark), 10);
-	assert_int_equal(((const struct st_ev_process *)(const void *)first(back, ST_KIND_process))->pid,
+	assert_int_equal(((const struct st_ev_process *)(const void *)back_first(back, ST_KIND_process))->pid,
 	                 program);
 	assert_int_equal(back_last(back)->kind, ST_KIND_trailer);
 	back_free(back);

@@ -90,6 +90,17 @@ static inline void back_make_folder(char *folder, size_t size)
 		abort();
 }
 
+static inline const struct st_record *back_first(const struct trace_back *back, unsigned kind)
+{
+	size_t i;
+
+	for (i = 0; i < back->number; i++)
+		if (back->record[i]->kind == kind)
+			return back->record[i];
+	fail_msg("no record of kind %u", kind);
+	return NULL;
+}
+
 static inline void back_remove_folder(const char *folder)
 {
 	char command[300];
