@@ -77,7 +77,7 @@ def needs_repair(name, run, r, path):
         *(("needs then", *between(low, repaired[end], high)) for end in ("low_bytes", "high_bytes")),
         ("file", how.get("file"), path), ("mapping", how.get("mapping"), "private writable mapping"),
         ("victim's function", ("main", "load_cow") in frames or frames, True),
-        *((word, word in text, True) for word in ("private writable mapping", os.path.basename(path), "main (load_cow)")),
+        *((word, word in text, True) for word in ("private writable mapping", os.path.basename(path), "load (load_cow)")),
     ))
 
 
