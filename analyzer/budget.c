@@ -90,15 +90,27 @@ struct judgement budget_judge(const struct budget *budget, struct range need)
 	                          "the needed peak more exactly: the budget lies inside its interval"};
 }
 
-/* Host memory that the run certainly had at its peak, without what the machine had before. */
-static uint64_t host_demand(const struct model *model)
+/* The host memory that the run certainly needed, without what the machine had before. */
+uint64_t budget_host_need(const struct model *model)
 {
 	const struct layers *layers = &model->moments[MOMENT_DEMAND_PEAK].layers;
 	uint64_t host = 0;
 
 	if (model->host_seen && change_is_known(layers->host) && layers->host.lo > 0)
 		host = (uint64_t)layers->host.lo;
-	return bytes_add(host, layers->anon.lo);
+	return bytes_add(host, bytes_max(layers->anon.lo, model->needed.anon.lo));
+}
+
+static bool limit_exceeded(const struct budget *budget, const struct model *model)
+{
+	return budget->host_limit != ST_UNKNOWN && budget->source == BUDGET_MEASURED &&
+	       budget_host_need(model) > budget->host_limit;
+}
+
+bool budget_limit_binds(const struct budget *budget, const struct model *model)
+{
+	return limit_exceeded(budget, model) &&
+	       budget_judge(budget, model->needed.demand).verdict != VERDICT_DOES_NOT_FIT;
 }
 
 /*
@@ -108,7 +120,8 @@ static uint64_t host_demand(const struct model *model)
 static bool later_needs_unknown(const struct model *model)
 {
 	const struct needed *needed = &model->needed;
-	bool told = needed->request && (needed->died_in >= PHASE_STEPS || !model->load.present);
+	bool told = needed->request && !needed->at_least &&
+	            (needed->died_in >= PHASE_STEPS || !model->load.present);
 
 	return needed->lower_bound && !told;
 }
@@ -117,15 +130,16 @@ struct judgement budget_verdict(const struct budget *budget, const struct model 
 {
 	struct judgement judgement = budget_judge(budget, need);
 
-	if (budget->host_limit != ST_UNKNOWN && budget->source == BUDGET_MEASURED &&
-	    host_demand(model) > budget->host_limit)
+	if (limit_exceeded(budget, model))
 		return (struct judgement){VERDICT_DOES_NOT_FIT, NULL};
 	if (judgement.verdict >= VERDICT_CANNOT_TELL)
 		return judgement;
 	if (budget->blind)
 		return (struct judgement){VERDICT_CANNOT_TELL, budget->blind};
 	if (later_needs_unknown(model))
-		return (struct judgement){VERDICT_CANNOT_TELL, "the need of phases that were never reached"};
+		return (struct judgement){VERDICT_CANNOT_TELL,
+		                          model->needed.at_least ? "the whole of the request that was refused"
+		                                                 : "the need of what was never reached"};
 	return judgement;
 }
 

@@ -55,6 +55,12 @@ struct judgement budget_judge(const struct budget *budget, struct range need);
  */
 struct judgement budget_verdict(const struct budget *budget, const struct model *model, struct range need);
 
+/* Bytes of host memory that the run needed at least: what a cgroup limit binds. */
+uint64_t budget_host_need(const struct model *model);
+
+/* Is it the cgroup limit alone that makes the run not fit? */
+bool budget_limit_binds(const struct budget *budget, const struct model *model);
+
 /* Exit status for a verdict (spec 01). */
 int verdict_status(enum verdict verdict);
 

@@ -88,6 +88,8 @@ static void shard_of_name(struct catalog_file *file)
 	file->shards = end == of ? digits(of + 4, &end) : 0;
 	if (!file->shards || file->shard > file->shards)
 		file->shard = file->shards = 0;
+	else
+		file->stem = (size_t)(of - 5 - file->path);
 }
 
 static int file_record(struct catalog *catalog, const struct st_ev_file *record)

@@ -20,6 +20,7 @@ struct catalog_file {
 	uint64_t payload;                  /* bytes of its tensors; `size` where they are unknown */
 	size_t tensor_first, tensor_count; /* after catalog_sort() */
 	uint32_t shard, shards;            /* of x-00002-of-00008.*, else 0 */
+	size_t stem;                       /* bytes of the path before these, else 0 */
 };
 
 struct catalog_tensor {

@@ -89,9 +89,11 @@ static void finish_rung(const struct situation *s, struct rung_result *r)
 		r->needed = s->need;
 	} else if (r->state == RUNG_UNKNOWN) {
 		r->needed.lo = r->rung == RUNG_FLUSH ? s->need.lo : bytes_sub(s->need.lo, r->relief.hi);
-		r->needed.hi = s->need.hi;
+		r->needed.hi = bytes_max(s->need.hi, r->needed.hi);
 	}
 	r->judgement = budget_verdict(&budget, s->model, r->needed);
+	if (r->rung == RUNG_LOAD && r->relief.hi && budget_limit_binds(s->budget, s->model))
+		r->judgement = (struct judgement){VERDICT_CANNOT_TELL, "the host memory that remains"};
 	if (r->judgement.verdict == VERDICT_CANNOT_TELL && r->missing)
 		r->judgement.missing = r->missing;
 }
@@ -174,6 +176,15 @@ static void choose_last(const struct situation *s, struct ladder *ladder)
 		ladder->next_reason = "no rung that is left changes the verdict";
 }
 
+/* Device memory is in no cgroup: only what makes host memory smaller helps, or a larger limit. */
+static void choose_for_limit(struct ladder *ladder, unsigned choice)
+{
+	ladder->next_kind = NEXT_OUTSIDE;
+	ladder->next_reason = "the cgroup limit is below the host memory that it needs: raise the limit";
+	if (choice >> RUNG_LOAD & 1)
+		choose_rung(ladder, RUNG_LOAD, "copies of the weights count against the cgroup limit");
+}
+
 static void choose_next(const struct situation *s, struct ladder *ladder)
 {
 	unsigned choice = 0, found;
@@ -181,10 +192,15 @@ static void choose_next(const struct situation *s, struct ladder *ladder)
 	for (unsigned rung = 0; rung < RUNG_SPARKS; rung++)
 		if (rung_matters(s, &ladder->rungs[rung]))
 			choice |= 1u << rung;
+	if (budget_limit_binds(s->budget, s->model)) {
+		choose_for_limit(ladder, choice);
+		return;
+	}
 	if (!s->budget->missing && completed_well(s->model) && !s->budget->blind &&
 	    s->need.hi <= s->budget->flush) {
 		ladder->next_kind = NEXT_NONE;
-		ladder->next_reason = "the run completed and fits";
+		ladder->next_reason = s->model->exited ? "the run completed and fits"
+		                                       : "nothing was refused, and what was seen fits";
 		return;
 	}
 	if (s->budget->missing || range_is_open(s->need)) {

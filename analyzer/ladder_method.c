@@ -120,13 +120,25 @@ static void lora_to_qlora(const struct situation *s, struct ladder *ladder, stru
 		rung_refuse(r, "quantising would take more in passing than it saves");
 }
 
+/*
+ * Bytes that the quantiser may have held: in the load whatever is neither weights nor context, in the steps
+ * whatever was allocated there and is no optimizer state, for layers are dequantised in passing.
+ */
+static uint64_t transients_most(const struct situation *s)
+{
+	uint64_t steps = bytes_sub(s->growth.hi, range_is_open(s->optimizer) ? 0 : s->optimizer.lo);
+
+	return s->in_load ? s->model->load.device_other : steps;
+}
+
 /* A QLoRA run that died: its quantiser may be what was too much, so bf16 LoRA comes first. */
 static void qlora_to_lora(const struct situation *s, struct ladder *ladder, struct rung_result *r)
 {
-	uint64_t cost = quantised_saving(s).lo;
-	uint64_t most = bytes_sub(s->model->load.device_other, cost);
+	struct range cost = quantised_saving(s);
+	uint64_t most = bytes_sub(transients_most(s), cost.lo);
 
 	ladder->method.to = METHOD_LORA;
+	r->needed.hi = bytes_add(s->need.hi, cost.hi);
 	if (most)
 		rung_doubt(r, most, "bf16 LoRA first: it needs no buffers of a quantiser",
 		           "which device bytes were the quantiser's (stacks of the load)");
@@ -205,9 +217,9 @@ void rung_sparks(const struct situation *s, struct ladder *ladder, struct rung_r
 		rung_doubt(r, plan->shared.hi, "more Sparks share the weights", s->budget->missing);
 	else if (!plan->shared.lo)
 		rung_doubt(r, s->need.hi, "more Sparks share the weights",
-		           plan->shared.hi ? "how much of the weights was on the device: not every copy "
-		                             "could be followed"
-		                           : "the weights: none were seen in files");
+		           weights_of(s).hi ? "how much of the weights was on the device: not every copy "
+		                              "could be followed"
+		                            : "the weights: none were seen in files");
 	else if (s->need.hi <= s->room)
 		rung_refuse(r, "one Spark has room for it");
 	else

@@ -31,7 +31,8 @@ void rung_flush(const struct situation *s, struct ladder *ladder, struct rung_re
  */
 static void apply_repair(const struct situation *s, struct range relief, struct rung_result *r)
 {
-	uint64_t other = s->model->load.device_other;
+	/* What was allocated ahead is for weights, although it holds none yet. */
+	uint64_t other = bytes_sub(s->model->load.device_other, s->model->load.ahead);
 
 	r->relief = (struct range){bytes_min(relief.lo, relief.hi), bytes_add(relief.hi, other)};
 	r->needed.lo = bytes_sub(bytes_sub(s->need.lo, relief.lo), other);
@@ -68,7 +69,9 @@ void rung_load(const struct situation *s, struct ladder *ladder, struct rung_res
 	if (!s->model->load.slots && r->relief.hi)
 		r->missing = "the sizes of the tensors: staging that remains is taken as 0";
 	if (!r->relief.hi)
-		rung_refuse(r, "the load kept no copies, no staging");
+		rung_refuse(r, s->model->needed.anon.hi || s->model->needed.staging.hi
+		                       ? "another way of loading takes as much for staging"
+		                       : "the load kept no copies, no staging");
 }
 
 /* (room - (need - act)) / act, from the needs and activations at one end. */
@@ -82,7 +85,7 @@ static double pack_factor(const struct situation *s, uint64_t need, uint64_t act
 /* floor(old x f) without the rounding of f itself: the division comes last. */
 static uint64_t scale_down(const struct situation *s, uint64_t old, uint64_t act)
 {
-	uint64_t kept = bytes_sub(s->room - s->band, bytes_sub(s->need.hi, act));
+	uint64_t kept = bytes_sub(bytes_sub(s->room, s->band), bytes_sub(s->need.hi, act));
 
 	if (!kept || !act)
 		return 0;
@@ -111,8 +114,8 @@ static void apply_pack(const struct situation *s, uint64_t length, uint64_t old,
 /* Without the old length, f alone: what must go, and that it goes down to the edge of the band. */
 static void apply_factor(const struct situation *s, struct rung_result *r, const char *missing)
 {
-	r->relief = range_of(s->need.hi - (s->room - s->band));
-	r->needed = range_of(s->room - s->band);
+	r->needed = range_of(bytes_sub(s->room, s->band));
+	r->relief = range_of(bytes_sub(s->need.hi, r->needed.hi));
 	r->missing = missing;
 }
 

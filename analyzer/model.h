@@ -193,6 +193,7 @@ struct needed {
 	struct range anon, staging; /* A and S then, slopes carried on */
 	enum phase died_in;         /* PHASE_COUNT: it did not die */
 	uint64_t request;           /* failed request that is in it, 0 */
+	bool at_least;              /* of the request more may have been wanted */
 	bool lower_bound;           /* steps were never reached, or died: later needs are unknown */
 };
 

@@ -2,56 +2,15 @@
 /* After the passes: the load as a whole. */
 #include <analyzer/model_parts.h>
 #include <math.h>
-#include <string.h>
 
-/* Shards that the names of others promise and that were never touched: of files with the same name but the number. */
-static bool shards_are_kin(const struct weight_file *a, const struct weight_file *b)
+/* Opened and not touched: to be loaded yet, where the load did not finish. Another load may come later. */
+static bool file_belongs(const struct build *build, size_t index)
 {
-	const char *of_a = strstr(a->path, "-of-"), *of_b = strstr(b->path, "-of-");
+	const struct weight_file *file = &build->model->files[index];
 
-	return a->shards && a->shards == b->shards && of_a && of_b && of_a - a->path == of_b - b->path &&
-	       of_a - a->path >= 5 && !strncmp(a->path, b->path, (size_t)(of_a - a->path - 5));
-}
-
-struct shards {
-	uint64_t seen, smallest, largest;
-	bool first; /* no earlier file is of the same kin */
-};
-
-static struct shards shards_of(const struct model *model, size_t index)
-{
-	struct shards shards = {.smallest = UINT64_MAX, .first = true};
-
-	for (size_t i = 0; i < model->file_count; i++) {
-		const struct weight_file *file = &model->files[i];
-
-		if (!shards_are_kin(file, &model->files[index]))
-			continue;
-		shards.first &= i >= index;
-		shards.seen++;
-		shards.smallest = bytes_min(shards.smallest, file->payload);
-		shards.largest = bytes_max(shards.largest, file->payload);
-	}
-	return shards;
-}
-
-/* What was never opened is bounded by its kin; the last shard may be nearly empty. */
-static void shards_note(struct model *model)
-{
-	struct load *load = &model->load;
-
-	for (size_t i = 0; i < model->file_count; i++) {
-		struct shards shards = shards_of(model, i);
-		uint64_t missing = bytes_sub(model->files[i].shards, shards.seen);
-
-		if (!model->files[i].shards || !shards.first || !missing)
-			continue;
-		load->shards_missing += missing;
-		if (load->finished)
-			continue;
-		load->would_load.lo = bytes_add(load->would_load.lo, (missing - 1) * shards.smallest);
-		load->would_load.hi = bytes_add(load->would_load.hi, missing * shards.largest);
-	}
+	if (!file->first_touch)
+		return !build->model->load.finished;
+	return !build->phases.closed || file->first_touch <= build->phases.last_time;
 }
 
 /* Bytes of which only the sum over the files is known count there once, and in no file for sure. */
@@ -61,7 +20,7 @@ static struct range loaded_all(const struct build *build, struct range files)
 	uint64_t known = shared_loaded_all(residency);
 
 	for (uint32_t i = 0; i < residency->weight_room && i < build->model->file_count; i++)
-		known += file_loaded(build, i);
+		known += file_belongs(build, i) ? file_loaded(build, i) : 0;
 	known = bytes_min(known, build->model->load.weights);
 	known = bytes_max(files.lo, known);
 	return (struct range){
@@ -77,8 +36,8 @@ static void load_sums(struct build *build)
 
 	for (size_t i = 0; i < model->file_count; i++) {
 		const struct weight_file *file = &model->files[i];
-		/* Opened and not touched: to be loaded yet, where the load did not finish. */
-		if (!file->first_touch && load->finished)
+
+		if (!file_belongs(build, i))
 			continue;
 		load->weights += file->payload;
 		load->would_load = range_add(load->would_load, file->would_load);
@@ -154,7 +113,9 @@ void build_load(struct build *build)
 	load->begin = build->phases.first_time;
 	load->end = build->phases.last_time;
 	load_sums(build);
-	shards_note(build->model);
+	load->shards_missing = build->absent.count;
+	if (!load->finished)
+		load->would_load = range_add(load->would_load, build->absent.bytes);
 	load->remaining = load_remaining(load);
 	load_peaks(build);
 	load_factor(load);

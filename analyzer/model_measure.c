@@ -128,7 +128,8 @@ static void measure_finish(struct build *build)
 		peaks_look(build);
 		build->model->moments[MOMENT_END] = build_moment(build);
 	}
-	if (!build->settled_kept)
+	/* Of a trace that is no more than its head there is no moment at all. */
+	if (!build->settled_kept && build->record)
 		settled_take(build);
 	peaks_finish(build);
 }

@@ -32,6 +32,14 @@ enum peak_name {
 
 #define BUILD_THREADS 256
 
+/* Shards that file names promise. */
+struct absent_shards {
+	uint64_t count;     /* never opened */
+	struct range bytes; /* of these, what this process would have loaded */
+	uint64_t
+		waiting; /* bytes of shards that were opened or promised and never touched; 0 where ranks share */
+};
+
 struct build {
 	struct reader *reader;
 	struct model *model;
@@ -45,8 +53,9 @@ struct build {
 	size_t cap_count;
 	uint32_t threads[BUILD_THREADS], thread_count; /* that moved weight bytes */
 	uint64_t spare;                                /* U */
-	bool exit_moment;                              /* the program began to end by itself */
-	bool badly;                                    /* it did not end well */
+	struct absent_shards absent;
+	bool exit_moment; /* the program began to end by itself */
+	bool badly;       /* it did not end well */
 
 	/* Of the pass that runs. */
 	struct reader_order order;
@@ -69,6 +78,8 @@ struct build {
 /* Each 0 or a negative errno. */
 int build_scan(struct build *build);
 int build_survey(struct build *build);
+/* At the end of the survey. */
+void build_shards(struct build *build);
 int build_measure(struct build *build);
 
 /* The state as it is now, at the record that has been or is about to be applied. */

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Texts kept apart; a recorder writes a dozen. */
+#define COVERAGES_MAX 256
+
 int build_reserve(void *array, size_t size, size_t count, size_t *room)
 {
 	void **elements = array;
@@ -91,6 +94,14 @@ static int coverage_note(struct scan *scan, const struct st_record *record)
 			model->coverages[i].count++;
 			return 0;
 		}
+	if (model->coverage_count == COVERAGES_MAX) {
+		model->coverages[COVERAGES_MAX - 1].count++;
+		return 0;
+	}
+	if (model->coverage_count == COVERAGES_MAX - 1) {
+		text = "others, too many to name";
+		length = strlen(text);
+	}
 	if (build_reserve(&model->coverages, sizeof(*model->coverages), model->coverage_count,
 	                  &scan->coverage_room))
 		return -ENOMEM;

@@ -34,7 +34,7 @@ static void survey_sums(const struct build *build, uint64_t *ret_total, uint64_t
 		loaded += bytes_min(payload,
 		                    build->phases.to_device ? bytes : bytes_max(bytes, weight->read.bytes));
 	}
-	*ret_total = total;
+	*ret_total = total + build->absent.waiting;
 	*ret_loaded = bytes_min(total, loaded + shared_loaded_all(&build->residency) +
 	                                       build->residency.unknown_copied);
 }
@@ -70,6 +70,7 @@ static void survey_finish(struct build *build)
 
 	requests_finish(&build->requests, build->badly || !build->model->exited);
 	fatal = requests_fatal(&build->requests);
+	build_shards(build);
 	survey_sums(build, &total, &loaded);
 	if ((build->badly || fatal) && phases_died_loading(&build->phases, total - loaded, total))
 		phases_set_unfinished(&build->phases);

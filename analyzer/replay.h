@@ -72,7 +72,8 @@ struct pool {
 	bool host;
 };
 
-#define REPLAY_BATCHES 16
+#define REPLAY_BATCHES   16
+#define REPLAY_POOLS_MAX 1024 /* followed at a time; programs have a few */
 
 struct replay {
 	const struct catalog *catalog;

@@ -33,6 +33,8 @@ static struct pool *pool_take(struct replay *replay, uint64_t handle)
 
 	if (pool)
 		return pool;
+	if (replay->pool_count == REPLAY_POOLS_MAX)
+		return NULL;
 	if (replay->pool_count == replay->pool_room) {
 		pool = realloc(replay->pools, room * sizeof(*pool));
 		if (!pool) {

@@ -19,11 +19,13 @@ static report_section *const sections[] = {
 	report_failures, report_next, report_weights, report_trace,
 };
 
-/* A trace of which parts are gone proves no fit. */
+/* A trace of which parts are gone, or yet to come, proves no fit. */
 static const char *find_blind_spot(const struct reader_summary *s)
 {
 	if (s->damaged_blocks || s->missing_blocks)
 		return "the blocks of the trace that are damaged or missing";
+	if (s->alive)
+		return "the rest of the run: the program still runs";
 	return NULL;
 }
 

@@ -62,7 +62,10 @@ static void emit_failure(struct emitter *e, const struct report *r, const struct
 		emit_text(e, "  {attempted} of handles had been got for it and were given back",
 		          emit_bytes("attempted", f->attempted));
 	if (shown && f->repeats)
-		emit_text(e, "  and {repeats} times more from there", emit_count("repeats", f->repeats));
+		emit_text(e,
+		          f->repeats == 1 ? "  and once more from there"
+		                          : "  and {repeats} times more from there",
+		          emit_count("repeats", f->repeats));
 	if (shown || e->format == EMIT_JSON)
 		report_stack(e, r, "stack", "  called from ", f->at.stack);
 	emit_close(e);

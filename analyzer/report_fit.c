@@ -20,28 +20,43 @@ static void say_verdict(struct emitter *e, const struct report *r)
 {
 	const struct budget *b = &r->budget;
 	uint64_t room = bytes_sub(b->flush, r->model->needed.demand.hi);
+	uint64_t host = budget_host_need(r->model);
+	const char *answer = answers[r->judgement.verdict];
 
-	emit_say(e, answers[r->judgement.verdict], emit_word("verdict", verdict_names[r->judgement.verdict]),
+	if (budget_limit_binds(b, r->model))
+		answer = "No, it {verdict}: it needs {host_needed} of host memory at least, more than its "
+			 "cgroup may have.";
+	emit_say(e, answer, emit_word("verdict", verdict_names[r->judgement.verdict]),
 	         emit_word("missing_input", r->judgement.missing),
 	         report_range("needed_peak", r->model->needed.demand),
 	         report_range("needed_modelled", r->model->needed.modelled), emit_bytes("budget_now", b->now),
 	         emit_bytes("budget_after_flush", b->flush), emit_bytes("band_now", b->band_now),
 	         emit_bytes("band", b->band_flush), emit_word("budget_source", sources[b->source]),
-	         emit_bytes("headroom", b->flush == ST_UNKNOWN ? ST_UNKNOWN : room));
+	         emit_bytes("headroom", b->flush == ST_UNKNOWN ? ST_UNKNOWN : room),
+	         emit_bytes("host_needed", host || r->model->host_seen ? host : ST_UNKNOWN));
 }
 
 /* Where a measured budget comes from; NULL for another. */
 static const char *start_sentence(const struct report *r)
 {
+	static const char *const sentences[2][2] = {
+		{"At the start, of {mem_total}: free {mem_free}, available {mem_available}; {reserve} are "
+	         "kept back.",
+	         "At the start, of {mem_total}: free {mem_free} and {percpu_free} in per-CPU lists, "
+	         "available {mem_available}; {reserve} are kept back."},
+		{"At the start, of {mem_total}: free {mem_free}, available {mem_available}; {watermark} are "
+	         "kept back for the kernel's watermarks, {reserve} after a flush.",
+	         "At the start, of {mem_total}: free {mem_free} and {percpu_free} in per-CPU lists, "
+	         "available {mem_available}; {watermark} are kept back for the kernel's watermarks, "
+	         "{reserve} after a flush."},
+	};
+	const struct budget *b = &r->budget;
 	uint64_t parked = r->model->first.percpu;
 
-	if (r->budget.source != BUDGET_MEASURED || r->budget.missing)
+	if (b->source != BUDGET_MEASURED || b->missing)
 		return NULL;
-	if (parked == ST_UNKNOWN || !parked)
-		return "At the start, of {mem_total}: free {mem_free}, available "
-		       "{mem_available}; {reserve} are kept back.";
-	return "At the start, of {mem_total}: free {mem_free} and {percpu_free} "
-	       "in per-CPU lists, available {mem_available}; {reserve} are kept back.";
+	return sentences[b->watermark != ST_UNKNOWN && b->watermark > b->reserve]
+			[parked != ST_UNKNOWN && parked];
 }
 
 static void say_budget(struct emitter *e, const struct report *r)
@@ -76,11 +91,17 @@ static void say_death(struct emitter *e, const struct report *r)
 		         observed, phase, request, modelled);
 	else if (n->died_in != PHASE_COUNT && n->request)
 		emit_say(e,
-		         "It ended in the phase `{died_in}`; observed {observed_peak}, and "
-		         "{request} more were asked for.",
+		         n->at_least ? "It ended in the phase `{died_in}`; observed {observed_peak}, and "
+		                       "{request} or more were asked for on top."
+		                     : "It ended in the phase `{died_in}`; observed {observed_peak}, and "
+		                       "{request} more were asked for.",
 		         observed, phase, request, modelled);
 	else if (n->died_in != PHASE_COUNT)
-		emit_say(e, "It ended in the phase `{died_in}`, before its time; observed {observed_peak}.",
+		emit_say(e,
+		         r->model->exited
+		                 ? "It ended in the phase `{died_in}`, before its time; observed "
+		                   "{observed_peak}."
+		                 : "The trace ends in the phase `{died_in}`; observed {observed_peak}.",
 		         observed, phase, request, modelled);
 	else
 		emit_only(e, observed, phase, request, modelled);

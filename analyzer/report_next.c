@@ -75,7 +75,7 @@ static void detail_pack(struct emitter *e, const struct report *r)
 	                 : "Activations of {act} may keep a share of at most {f_high} (f).",
 	         emit_ratio("f_high", plan->factor_hi), report_range("act", plan->activations));
 	if (plan->upper_bound)
-		emit_line(e, "It died in the step: f is an upper bound, more may have been wanted.");
+		emit_line(e, "The run died: f is an upper bound, more may have been wanted.");
 }
 
 static void detail_method(struct emitter *e, const struct report *r)

@@ -61,6 +61,9 @@ static const char *factor_sentence(const struct load *load, bool settled)
 	         "steady {steady}, peak / steady {load_peak_to_steady}."},
 	};
 
+	/* A factor of device bytes says nothing of a load that has none. */
+	if (!load->device)
+		return "Load: {weights} of weights, no device memory; demand of the load {load_demand}.";
 	return sentences[load->factor_hi - load->factor_lo < 0.005][settled];
 }
 
@@ -86,8 +89,9 @@ static void say_double(struct emitter *e, const struct report *r)
 			       "({anonymous_share} of the weights), {reclaimable_double} of page "
 			       "cache ({reclaimable_share}).";
 
+	/* What a program holds in its own memory beside the page cache is not followed byte by byte. */
 	if (!load->duplicated.hi && !load->reclaimable.hi)
-		sentence = "No byte of the weights was in the pool twice.";
+		sentence = load->device ? "No byte of the weights was in the pool twice." : NULL;
 	emit_say(e, sentence, report_range("anonymous_double", load->duplicated),
 	         emit_share("anonymous_share", report_share(load->duplicated.hi, load->weights)),
 	         report_range("reclaimable_double", load->reclaimable),
@@ -125,6 +129,8 @@ void report_peak(struct emitter *e, const struct report *r)
 	emit_open(e, "peak", "When was the peak?");
 	say_moment(e, r, "demand_peak", "Demand {demand} at {time}, in the phase `{phase}`.",
 	           &moments[MOMENT_DEMAND_PEAK]);
+	if (!moments[MOMENT_DEMAND_PEAK].valid)
+		emit_line(e, "Nothing was recorded before the program's end.");
 	say_moment(e, r, "resident_peak", NULL, &moments[MOMENT_RESIDENT_PEAK]);
 	say_moment(e, r, "load_demand_peak", NULL, &moments[MOMENT_LOAD_DEMAND_PEAK]);
 	say_moment(e, r, "load_modelled_peak", NULL, &moments[MOMENT_LOAD_MODELLED_PEAK]);

@@ -156,8 +156,11 @@ static void say_inexact(struct emitter *e, const struct report *r)
 		inexact += !range_is_exact(r->model->files[i].at_peak.on_device);
 	if (inexact)
 		emit_say(e,
-		         "In {inexact} files the device bytes are an interval: not every "
-		         "copy could be followed.",
+		         inexact == 1
+		                 ? "In one file the device bytes are an interval: not every copy could be "
+		                   "followed."
+		                 : "In {inexact} files the device bytes are an interval: not every copy "
+		                   "could be followed.",
 		         emit_count("inexact", inexact));
 }
 

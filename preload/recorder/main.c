@@ -46,15 +46,27 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
+/* The program's limit is inherited, and each weight file is one descriptor here. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* What killed the program must not kill its recorder, and whoever is killed first should be neither. */
 static void settle(void)
 {
-	static const int ignored[] = {SIGHUP, SIGPIPE, SIGXFSZ, SIGXCPU, SIGTTOU, SIGTTIN};
+	static const int ignored[] = {SIGHUP, SIGPIPE, SIGXFSZ, SIGXCPU, SIGTTOU, SIGTTIN, SIGCHLD};
 	size_t i;
 
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	setpriority(PRIO_PROCESS, 0, NICE);
+	raise_descriptors();
 	write_text("/proc/self/oom_score_adj", "-900");
 	umask(077);
 }

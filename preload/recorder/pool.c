@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LIBRARY     "libnvidia-ml.so.1"
@@ -88,11 +87,15 @@ static void become_asker(int fd, const char *library_path)
 		return;
 	close_above(4);
 	signal(SIGALRM, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
 	alarm(ASK_SECONDS);
 	write_name(3, library_path);
 }
 
-/* The child's child asks, so that nobody has to be waited for. */
+/*
+ * Nobody waits for the child: main.c ignores SIGCHLD. A child's child would be an orphan, and one more stranger to a
+ * program that adopts orphans.
+ */
 int pool_ask_gpu(const char *library_path)
 {
 	int pipe_fds[2];
@@ -102,8 +105,7 @@ int pool_ask_gpu(const char *library_path)
 		return -errno;
 	pid = fork();
 	if (pid == 0) {
-		if (fork() == 0)
-			become_asker(pipe_fds[1], library_path);
+		become_asker(pipe_fds[1], library_path);
 		_exit(0);
 	}
 	close(pipe_fds[1]);
@@ -111,6 +113,5 @@ int pool_ask_gpu(const char *library_path)
 		close(pipe_fds[0]);
 		return -EAGAIN;
 	}
-	waitpid(pid, NULL, 0);
 	return pipe_fds[0];
 }

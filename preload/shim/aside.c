@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "banned.h"
@@ -36,13 +38,31 @@ static int clone_and_wait(char *stack, int (*run)(void *), void *arg)
 	return 0;
 }
 
+/*
+ * After unshare(CLONE_NEWPID) a thread's next child is the init of a new namespace, which is over when that ends: no
+ * fork of the program would ever succeed again (tried: ENOMEM). Where /proc does not tell, nothing is unshared.
+ */
+static bool next_child_elsewhere(void)
+{
+	char own[64], next[64];
+	long length = sys_readlink("/proc/thread-self/ns/pid", own, sizeof(own));
+
+	if (length <= 0)
+		return false;
+	return sys_readlink("/proc/thread-self/ns/pid_for_children", next, sizeof(next)) != length ||
+	       memcmp(own, next, (size_t)length) != 0;
+}
+
 int aside_run(int (*run)(void *), void *arg)
 {
 	const uint64_t all = UINT64_MAX;
-	char *stack = sys_mmap_anonymous(ASIDE_STACK);
+	char *stack;
 	uint64_t old = 0;
 	int r;
 
+	if (next_child_elsewhere())
+		return -ECHILD;
+	stack = sys_mmap_anonymous(ASIDE_STACK);
 	if (sys_failed(stack))
 		return -ENOMEM;
 	signals_set(SIG_BLOCK, &all, &old);

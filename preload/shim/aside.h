@@ -13,7 +13,8 @@
 
 /*
  * Calls run(arg) aside and waits for it; it may use raw system calls and memory, no libc that has a state. Where the
- * clone is refused with EINVAL (qemu-user) it runs in the caller itself. 0, or a negative errno: it did not run.
+ * clone is refused with EINVAL (qemu-user) it runs in the caller itself. 0, or a negative errno: it did not run
+ * (ECHILD: children of this thread go to another pid namespace).
  */
 int aside_run(int (*run)(void *), void *arg);
 

@@ -12,7 +12,10 @@
 
 #include "banned.h"
 
-#define FILES    4096 /* a power of two */
+#define FILES 4096 /* a power of two */
+#define UNNAMED      \
+	(FILES / 4 * \
+	 3) /* the rest is for those opened by a weight file's name, however many others are mapped */
 #define MARKS    8192 /* descriptors */
 #define PATIENCE 1000
 #define PAGE     4096 /* what a descriptor with O_DIRECT takes as length and alignment */
@@ -30,7 +33,8 @@ static struct entry {
 	_Atomic uint32_t format;
 } entries[FILES];
 
-static _Atomic bool any_entries, any_weights;
+static _Atomic unsigned taken;
+static _Atomic bool any_weights;
 static _Atomic uint8_t marks[MARKS];
 
 bool file_marked(int fd)
@@ -61,19 +65,33 @@ static bool entry_settled(const struct entry *entry)
 	return false;
 }
 
-/* The entry of a file; a new one is BUSY, and the caller's to fill. NULL: the table is full. */
-static struct entry *entry_find(uint64_t dev, uint64_t ino, bool *ret_new)
+/* Takes an entry that was empty a moment ago. */
+static bool entry_take(struct entry *entry)
+{
+	uint32_t empty = ENTRY_EMPTY;
+
+	if (!atomic_compare_exchange_strong(&entry->state, &empty, ENTRY_BUSY))
+		return false;
+	atomic_fetch_add(&taken, 1);
+	return true;
+}
+
+/*
+ * The entry of a file; a new one is BUSY, and the caller's to fill. NULL: not known, and `most` entries are taken.
+ */
+static struct entry *entry_find(uint64_t dev, uint64_t ino, unsigned most, bool *ret_new)
 {
 	uint64_t hash = (ino ^ dev << 32) * UINT64_C(0x9E3779B97F4A7C15) >> 40;
 
 	for (unsigned i = 0; i < FILES; i++) {
 		struct entry *entry = &entries[(hash + i) % FILES];
-		uint32_t empty = ENTRY_EMPTY;
 
-		if (atomic_compare_exchange_strong(&entry->state, &empty, ENTRY_BUSY)) {
-			atomic_store(&any_entries, true);
-			*ret_new = true;
-			return entry;
+		if (atomic_load_explicit(&entry->state, memory_order_relaxed) == ENTRY_EMPTY) {
+			if (atomic_load_explicit(&taken, memory_order_relaxed) >= most)
+				return NULL;
+			*ret_new = entry_take(entry);
+			if (*ret_new)
+				return entry;
 		}
 		if (!entry_settled(entry))
 			return NULL;
@@ -186,19 +204,21 @@ static void entry_named(struct entry *entry, bool new, int fd, const struct stat
 		atomic_store_explicit(&entry->state, ENTRY_KNOWN, memory_order_release);
 }
 
-/* A file met by its descriptor alone, for the first time. Apart from its caller for the sake of the stack. */
-static __attribute__((noinline)) void entry_unnamed(struct entry *entry, bool new, int fd,
-                                                    const struct stat *status)
+/* A file met by its descriptor alone, for the first time. Its path is not put on the stack, as in read_magic. */
+static void entry_unnamed(struct entry *entry, bool new, int fd, const struct stat *status)
 {
-	char path[PATH_MAX];
+	char *page = sys_mmap_anonymous(PATH_MAX), *path = sys_failed(page) ? "" : page;
 
-	path_of(fd, path, sizeof(path));
+	if (path == page)
+		path_of(fd, path, PATH_MAX);
 	entry_named(entry, new, fd, status, path);
 	entry_define(entry, (uint64_t)status->st_size, path);
+	if (path == page)
+		sys_munmap(page, PATH_MAX);
 }
 
-/* `path`: that of the program, or NULL: ask the kernel, but only if it is needed. */
-static bool file_look(int fd, const char *path, struct file *ret_file)
+/* `path`: that of the program, or NULL: ask the kernel, but only if it is needed. `most` as for entry_find. */
+static bool file_look(int fd, const char *path, unsigned most, struct file *ret_file)
 {
 	struct entry *entry;
 	struct stat status;
@@ -206,7 +226,7 @@ static bool file_look(int fd, const char *path, struct file *ret_file)
 
 	if (sys_fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return false;
-	entry = entry_find(status.st_dev, status.st_ino, &new);
+	entry = entry_find(status.st_dev, status.st_ino, most, &new);
 	if (entry && path)
 		entry_named(entry, new, fd, &status, path);
 	else if (entry && (new || !atomic_load(&entry->said)))
@@ -222,23 +242,33 @@ static bool file_look(int fd, const char *path, struct file *ret_file)
 
 bool file_of(int fd, struct file *ret_file)
 {
-	if (file_look(fd, NULL, ret_file))
+	if (file_look(fd, NULL, UNNAMED, ret_file))
 		return true;
 	file_mark(fd, false);
 	return false;
 }
 
+bool file_read(int fd, struct file *ret_file)
+{
+	return file_marked(fd) ? file_of(fd, ret_file) : file_look(fd, NULL, 0, ret_file);
+}
+
 bool file_opened(int fd, int dirfd, const char *path, struct file *ret_file)
 {
-	char absolute[PATH_MAX];
+	char *absolute = sys_mmap_anonymous(PATH_MAX);
+	bool known;
 
-	path_absolute(dirfd, path, absolute, sizeof(absolute));
-	return file_look(fd, absolute, ret_file);
+	if (sys_failed(absolute))
+		return false;
+	path_absolute(dirfd, path, absolute, PATH_MAX);
+	known = file_look(fd, absolute, FILES, ret_file);
+	sys_munmap(absolute, PATH_MAX);
+	return known;
 }
 
 /* Most processes never met a file: their pages stay untouched. */
 void file_reset(void)
 {
-	if (atomic_exchange(&any_entries, false))
+	if (atomic_exchange(&taken, 0))
 		memset(entries, 0, sizeof(entries));
 }

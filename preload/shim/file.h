@@ -22,6 +22,12 @@ struct file {
  */
 bool file_of(int fd, struct file *ret_file);
 
+/*
+ * The same for a file that is read from: one that was neither opened by a weight file's name nor mapped stays unknown
+ * (id 0). A data set has more files than there is room for, and would get a record for each.
+ */
+bool file_read(int fd, struct file *ret_file);
+
 /* A weight file, of any format? */
 static inline bool file_weights(const struct file *file)
 {

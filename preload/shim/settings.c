@@ -181,6 +181,8 @@ size_t settings_parse(char **variables, struct settings *ret_settings, char (*re
 
 static struct settings current;
 static char current_text[ROWS][SETTING_TEXT];
+static const char *current_wrong[ROWS];
+static size_t current_wrongs;
 static _Atomic int current_state; /* 0: not read, 1: being read, 2: read */
 
 /* The environment; before libc knows it (in a preinit function) from where libc will take it. */
@@ -209,19 +211,29 @@ static const struct settings *settings_standard(void)
 
 const struct settings *settings_get(void)
 {
-	const char *wrong[ROWS];
 	int none = 0;
-	size_t count;
 
 	if (atomic_load_explicit(&current_state, memory_order_acquire) == 2)
 		return &current;
 	if (!environment() || !atomic_compare_exchange_strong(&current_state, &none, 1))
 		return settings_standard();
-	count = settings_parse(environment(), &current, current_text, wrong);
+	current_wrongs = settings_parse(environment(), &current, current_text, current_wrong);
 	atomic_store_explicit(&current_state, 2, memory_order_release);
-	for (size_t i = 0; i < count; i++)
-		say("wrong value, the default is used:", wrong[i], 0);
 	return &current;
+}
+
+void settings_say_wrong(void)
+{
+	char names[400];
+	struct text text = text_in(names, sizeof(names));
+
+	if (settings_get() != &current || !current_wrongs)
+		return;
+	for (size_t i = 0; i < current_wrongs; i++) {
+		text_add(&text, i ? ", " : "");
+		text_add(&text, current_wrong[i]);
+	}
+	say("wrong value, the default is used:", names, 0);
 }
 
 /* Adds NAME=value\n, or nothing when it would be cut. */

@@ -2,7 +2,7 @@
 /*
  * The settings: environment variables SPARKTRACE_*, read once, from the table preload/settings.def.
  *
- * A wrong value is said once on stderr (SPARKTRACE_QUIET=1 silences it) and the default used.
+ * Of a wrong value the default is used, and stderr says so when a recording starts (SPARKTRACE_QUIET=1 silences it).
  */
 #ifndef SPARKTRACE_SHIM_SETTINGS_H
 #define SPARKTRACE_SHIM_SETTINGS_H
@@ -32,6 +32,9 @@ struct settings {
 
 /* Read at the first call. Never NULL. */
 const struct settings *settings_get(void);
+
+/* Names the settings with a wrong value, in one line. Not said by programs that record nothing: shells, compilers. */
+void settings_say_wrong(void);
 
 /*
  * Parses one environment into `ret_settings` and `ret_text` (one row a setting).

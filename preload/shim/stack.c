@@ -163,6 +163,8 @@ uint32_t stack_id(void)
 
 void stack_reset(void)
 {
+	if (libunwind_forked())
+		atomic_store(&tables, false);
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (atomic_load_explicit(&slots[i], memory_order_relaxed))
 			atomic_store_explicit(&slots[i], 0, memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include "life.h"
 #include "ring_make.h"
 #include "say.h"
+#include "settings.h"
 #include "spawn.h"
 #include "stack.h"
 #include "sys.h"
@@ -46,8 +47,10 @@ static void recorder_start(struct life *life)
 static void recording_start(struct life *life)
 {
 	struct st_ring *ring;
-	int r = ring_make(&ring);
+	int r;
 
+	settings_say_wrong();
+	r = ring_make(&ring);
 	if (r < 0) {
 		atomic_store_explicit(&life->state, LIFE_OFF, memory_order_release);
 		say_once("the ring cannot be made, nothing is recorded", NULL, r);

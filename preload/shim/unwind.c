@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/auxv.h>
 
 #include "banned.h"
@@ -15,23 +16,51 @@ typedef int backtrace_function(void **frames, int room);
 static _Atomic(backtrace_function *) backtrace_tables;
 
 /*
+ * Threads that may hold a lock of libunwind or of the loader's list of objects, which libunwind walks. A fork child
+ * inherits such a lock as it is, with nobody to release it, and would wait for ever at its first walk.
+ */
+static _Atomic unsigned inside;
+static _Atomic bool locked;
+
+void unwind_enter(void)
+{
+	atomic_fetch_add(&inside, 1);
+}
+
+void unwind_leave(void)
+{
+	atomic_fetch_sub(&inside, 1);
+}
+
+bool libunwind_forked(void)
+{
+	if (atomic_exchange(&inside, 0))
+		atomic_store(&locked, true);
+	return atomic_load(&locked);
+}
+
+/*
  * Never a dependency of the library: in the global scope its _Unwind_* would stand in for libgcc's under every
  * C++ exception of the program. The first call sets libunwind up, so it is made here and not in a
  * wrapper of malloc.
  */
 bool libunwind_open(void)
 {
-	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	backtrace_function *function = NULL;
-	void *frame[4];
+	void *library, *frame[4];
 
+	if (atomic_load(&locked))
+		return false;
+	library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
 	if (library)
 		function = (backtrace_function *)real()->dlsym(library, "unw_backtrace");
 	if (!function) {
 		dlerror();
 		return false;
 	}
+	unwind_enter();
 	function(frame, 4);
+	unwind_leave();
 	atomic_store_explicit(&backtrace_tables, function, memory_order_release);
 	return true;
 }
@@ -39,8 +68,11 @@ bool libunwind_open(void)
 void libunwind_walk(struct walk *walk)
 {
 	backtrace_function *function = atomic_load_explicit(&backtrace_tables, memory_order_acquire);
-	int count = function((void **)walk->frame, (int)walk->room);
+	int count;
 
+	unwind_enter();
+	count = function((void **)walk->frame, (int)walk->room);
+	unwind_leave();
 	walk->count = count > 0 ? (unsigned)count : 0;
 	walk->cut = walk->count == walk->room;
 	while (walk->count && !walk->frame[walk->count - 1])

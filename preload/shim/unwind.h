@@ -12,7 +12,14 @@ struct walk {
 	bool cut; /* there are more, or the walk lost its way */
 };
 
-/* Opens libunwind. False: there is none. Calls dlopen. */
+/* Around what may take a lock of libunwind, or the loader's lock on its list of objects, which libunwind takes too. */
+void unwind_enter(void);
+void unwind_leave(void);
+
+/* In a fork child, before its first walk. True: such a lock may be held there for ever, libunwind must not be used. */
+bool libunwind_forked(void);
+
+/* Opens libunwind. False: there is none, or it must not be used. Calls dlopen. */
 bool libunwind_open(void);
 
 /* From the tables of the loaded objects. Only after libunwind_open(). */

@@ -54,7 +54,7 @@ static void note_fadvise(int fd, off_t offset, size_t size, int advice)
 
 	if (!file_any_weights() || !guard_enter(&guard))
 		return;
-	if (file_of(fd, &file) && file_weights(&file))
+	if (file_read(fd, &file) && file_weights(&file))
 		EVENT(fadvise, .file = file.id, .offset = (uint64_t)offset, .size = size,
 		      .advice = (unsigned)advice);
 	guard_leave(&guard);

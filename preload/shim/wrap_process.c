@@ -12,6 +12,7 @@
 #include "real.h"
 #include "sys.h"
 
+#include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <string.h>
@@ -55,13 +56,21 @@ EXPORT __attribute__((noreturn)) void _exit(int status)
 
 EXPORT __attribute__((noreturn)) void _Exit(int status) __attribute__((alias("_exit")));
 
+/* A name that the kernel cannot read makes the exec fail, and is not for us to read either. */
+static bool is_readable(const char *program)
+{
+	long r = sys_call3(SYS_faccessat, AT_FDCWD, (long)program, F_OK);
+
+	return r != -EFAULT && r != -ENAMETOOLONG;
+}
+
 /* In a vfork child the record is its parent's, and names the child. */
 static uint64_t note_exec(const char *program)
 {
 	struct life *life = life_get();
 	uint32_t pid = sys_getpid();
 
-	if (!life || !program)
+	if (!life || !is_readable(program))
 		return 0;
 	return note_child(pid, pid == life->pid ? ST_CHILD_EXEC : ST_CHILD_VFORK, program);
 }

@@ -34,7 +34,7 @@ static bool concerns(int fd, ssize_t got)
 /* The file, when it is one of weights and a recording runs. The guard must be up. */
 static bool weights_behind(int fd, struct file *ret_file)
 {
-	return file_of(fd, ret_file) && file_weights(ret_file) && load_seen(TOUCH_INSIDE, ret_file);
+	return file_read(fd, ret_file) && file_weights(ret_file) && load_seen(TOUCH_INSIDE, ret_file);
 }
 
 static uint64_t offset_before(int fd, off_t offset, size_t got)
@@ -111,11 +111,11 @@ EXPORT ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t r
 EXPORT ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset, size_t room)
 	__attribute__((alias("__pread_chk")));
 
-/* One record a piece of the vector, until what came is used up. */
+/* One record a piece of the vector, until what came is used up. The vector may have changed since: its end counts. */
 static void note_pieces(const struct file *file, uint64_t offset, size_t got, const struct iovec *pieces,
-                        enum st_read_how how)
+                        int count, enum st_read_how how)
 {
-	for (; got; pieces++) {
+	for (; got && count; pieces++, count--) {
 		size_t part = pieces->iov_len < got ? pieces->iov_len : got;
 
 		if (part)
@@ -126,7 +126,7 @@ static void note_pieces(const struct file *file, uint64_t offset, size_t got, co
 }
 
 static __attribute__((noinline)) void note_vector(int fd, off_t offset, ssize_t got,
-                                                  const struct iovec *pieces, enum st_read_how how)
+                                                  const struct iovec *pieces, int count, enum st_read_how how)
 {
 	struct guard guard;
 	struct file file;
@@ -134,7 +134,7 @@ static __attribute__((noinline)) void note_vector(int fd, off_t offset, ssize_t 
 	if (!guard_enter(&guard))
 		return;
 	if (weights_behind(fd, &file))
-		note_pieces(&file, offset_before(fd, offset, (size_t)got), (size_t)got, pieces, how);
+		note_pieces(&file, offset_before(fd, offset, (size_t)got), (size_t)got, pieces, count, how);
 	guard_leave(&guard);
 }
 
@@ -143,7 +143,7 @@ EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
 	ssize_t got = real()->readv(fd, pieces, count);
 
 	if (unlikely(concerns(fd, got)))
-		note_vector(fd, OFFSET_OWN, got, pieces, ST_READ_READV);
+		note_vector(fd, OFFSET_OWN, got, pieces, count, ST_READ_READV);
 	return got;
 }
 
@@ -152,7 +152,7 @@ EXPORT ssize_t preadv(int fd, const struct iovec *pieces, int count, off_t offse
 	ssize_t got = real()->preadv(fd, pieces, count, offset);
 
 	if (unlikely(concerns(fd, got)))
-		note_vector(fd, offset, got, pieces, ST_READ_PREADV);
+		note_vector(fd, offset, got, pieces, count, ST_READ_PREADV);
 	return got;
 }
 
@@ -165,7 +165,7 @@ EXPORT ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t offs
 	ssize_t got = real()->preadv2(fd, pieces, count, offset, flags);
 
 	if (unlikely(concerns(fd, got)))
-		note_vector(fd, offset, got, pieces, ST_READ_PREADV);
+		note_vector(fd, offset, got, pieces, count, ST_READ_PREADV);
 	return got;
 }
 

@@ -24,7 +24,7 @@ static void note_stream(FILE *stream, int fd, const void *to, size_t bytes)
 	struct file file;
 	off_t after;
 
-	if (!file_of(fd, &file) || !file_weights(&file) || !load_seen(TOUCH_INSIDE, &file))
+	if (!file_read(fd, &file) || !file_weights(&file) || !load_seen(TOUCH_INSIDE, &file))
 		return;
 	after = ftello(stream);
 	if (after < (off_t)bytes)

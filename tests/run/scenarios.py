@@ -187,6 +187,100 @@ def dead_load():
           ("status", r.status, 0))
 
 
+def shards(count, promised, time=1):
+    """A load of `count` shards of 1 GiB out of `promised`."""
+    lines = []
+    for i in range(count):
+        path = f"/models/m/model-{i + 1:05}-of-{promised:05}.safetensors"
+        host, device = hex(0x7f0000000000 + i * GIB), hex(0x100000000000 + i * GIB)
+        lines += [dict(event="tensor", path=path, file_size=GIB, size=GIB, dtype="BF16", elements=GIB // 2,
+                       text=f"layers.{i}.weight"),
+                  dict(event="map", time=f"{time + i}s", addr=host, size=GIB, prot="read", flags="private", path=path),
+                  dict(event="device_alloc", addr=device, size=GIB, stack=["cuMemAlloc_v2", "load", "main"]),
+                  dict(event="copy", dst=device, src=host, size=GIB, how="h2d")]
+    return lines
+
+
+def written(name, *lines, **sample):
+    """A trace of lines that only one check needs, after a sample of the start."""
+    sample = dict(dict(mem_total="24GiB", mem_free="20GiB", mem_available="22GiB"), **sample)
+    with open(f"{WORK}/{name}.jsonl", "w") as out:
+        for line in (dict(event="sample", time="0s", reason="start", **sample), *lines):
+            out.write(json.dumps(line) + "\n")
+    return pack(f"{WORK}/{name}.jsonl", name)
+
+
+def between_shards():
+    """Names promise three shards more: the load is not complete although all that was touched was read."""
+    refused = dict(event="device_alloc", time="3s", size=GIB, result=2)
+    r = Report(written("between_shards", *shards(1, 4), refused,
+                       dict(event="exit", time="3.1s", how="exited", status=1)), "--budget", "2.5GiB")
+    check("death_between_shards",
+          ("died in", r["fit.died_in"], "load"), ("missing", r["peak.load.shards_missing"], 3),
+          # The last shard may be nearly empty.
+          ("needed", r["fit.needed_modelled"], {"low_bytes": 3 * GIB, "high_bytes": 4 * GIB}),
+          ("packing", r.rung("2")["state"], "does not apply"), ("status", r.status, 1))
+    r = Report(written("some_shards", *shards(2, 4), dict(event="exit", time="9s", how="exited")), "--budget", "4GiB")
+    check("part_of_the_shards_is_a_load",
+          ("needed", r["fit.needed_peak"], exactly(2 * GIB)), ("next", r["ladder.next"], "none"))
+
+
+def made_before():
+    """A model that is made on the device before its weights are read is not needed twice."""
+    shard, buffer = "/models/m/model.safetensors", "0x7a0000000000"
+    moves = [(dict(event="read", time=f"{2 + i}s", path=shard, offset=i * GIB // 4, size=GIB // 4, addr=buffer),
+              dict(event="copy", dst=hex(0x100000000000 + i * GIB // 4), src=buffer, size=GIB // 4, how="h2d"))
+             for i in range(2)]
+    r = Report(written("made_before",
+                       dict(event="tensor", path=shard, file_size=GIB, size=GIB, dtype="BF16", text="w"),
+                       dict(event="device_alloc", time="1s", addr="0x100000000000", size=GIB),
+                       dict(event="pinned_alloc", addr=buffer, size=GIB // 4), *sum(moves, ()),
+                       dict(event="exit", time="9s", how="signaled", status=9)), "--budget", "2GiB")
+    check("death_of_a_model_made_before",
+          ("died in", r["fit.died_in"], "load"),
+          ("needed", r["fit.needed_modelled"], {"low_bytes": GIB + GIB // 4, "high_bytes": 7 * GIB // 4}))
+
+
+def second_load():
+    """What another model brings later is no part of the load."""
+    late = "/models/other.safetensors"
+    r = Report(written("second_load", *shards(1, 1), dict(event="mark", time="5s", text="step 1"),
+                       dict(event="tensor", path=late, file_size=2 * GIB, size=2 * GIB, text="w"),
+                       dict(event="map", time="100s", addr="0x7a0000000000", size=2 * GIB, prot="read",
+                            flags="private", path=late),
+                       dict(event="exit", time="110s", how="exited")), "--budget", "8GiB")
+    check("second_load", ("factor", r["peak.load.load_factor"], 1), ("loaded", r["peak.load.loaded"], exactly(GIB)))
+
+
+def limits():
+    grown = dict(event="sample", time="3s", reason="timer", rss_anon="6GiB", mem_free="15GiB", mem_available="17GiB")
+    r = Report(written("cgroup", grown, dict(event="exit", time="9s", how="exited"), rss_anon="1GiB",
+                       cgroup_limit="2GiB"))
+    check("cgroup_limit_is_named",
+          ("verdict", r["fit.verdict"], "does not fit"), ("host", r["fit.host_needed_bytes"], 5 * GIB),
+          ("next", r["ladder.next"], "outside the ladder"),
+          ("text", "5.00 GiB of host memory at least" in r.text(), True))
+    r = Report(written("watermark", dict(event="exit", time="9s", how="exited"), watermark="6GiB"))
+    check("watermark_is_kept_back", ("budget", r["fit.budget_now_bytes"], 14 * GIB),
+          ("text", "6.00 GiB are kept back" in r.text(), True))
+
+
+def half_a_request():
+    """Handles were refused half-way: how much was wanted nobody knows, so nothing fits."""
+    lines = [dict(event="handle_create", time="1s", handle="0x1", size=GIB, location="device"),
+             dict(event="handle_create", handle="0x0", size=GIB, location="device", result=2),
+             dict(event="handle_release", handle="0x1"), dict(event="exit", time="9s", how="exited", status=1)]
+    r = Report(written("half_a_request", *lines), "--budget", "8GiB")
+    check("half_a_request", ("verdict", r["fit.verdict"], "cannot tell"), ("status", r.status, 3),
+          ("device", r["peak.device_peak_bytes"], 0), ("text", "2.00 GiB or more" in r.text(), True))
+
+
+def killed_in_steps():
+    r = Report(written("killed_in_steps", *shards(1, 1), dict(event="mark", time="5s", text="step 1"),
+                       dict(event="exit", time="9s", how="signaled", status=9)))
+    check("killed_in_steps", ("died in", r["fit.died_in"], "steps"), ("status", r.status, 3))
+
+
 def cache_unknown():
     r = Report(scenario("cache_unknown"))
     check("cache_unknown_is_not_full",
@@ -216,7 +310,49 @@ def errors():
     check("full_output", ("status", full.returncode, 2))
 
 
-for part in (order, copy_on_write, read_only, caching_allocator, staging, dead_load, cache_unknown, whole_program,
-             errors):
+def host_only():
+    """Weights that are read into host memory: no factor of device bytes, no word on what is twice there."""
+    path = "/models/m/model.safetensors"
+    trace = written("host_only", dict(event="open", time="1s", path=path, file_size=GIB),
+                    dict(event="alloc", addr="0x7a0000000000", size=GIB),
+                    dict(event="read", time="2s", path=path, size=GIB, addr="0x7a0000000000"),
+                    dict(event="sample", time="3s", reason="timer", mem_free="18GiB", mem_available="21GiB",
+                         rss_anon=GIB), dict(event="exit", time="9s", how="exited"), rss_anon=0)
+    r = Report(trace)
+    check("host_only", ("demand", r["peak.load.load_demand"], exactly(GIB)),
+          ("text", "no device memory; demand of the load 1.00 GiB" in r.text(), True),
+          ("twice", "pool twice" in r.text(), False))
+
+
+def endless():
+    """More texts and pools than any program has cost no more than a bounded number of them."""
+    many = [dict(event="coverage", time="1s", text=f"thing {i}") for i in range(1000)]
+    pools = [dict(event="pool_create", time="1s", pool=hex(i + 1), location="device") for i in range(2000)]
+    r = Report(written("endless", *many, *pools, dict(event="exit", time="9s", how="exited")))
+    coverage = r["recording.coverage"]
+    check("endless", ("texts", len(coverage), 256), ("things", sum(row["count"] for row in coverage), 1000),
+          ("verdict", r["fit.verdict"], "fits"))
+
+
+def cut_and_damaged():
+    """Whatever is left of a trace, the report is made of it or says why not, and claims no fit."""
+    with open(pack(f"{FOLDER}/copy_on_write.jsonl", "whole"), "rb") as file:
+        whole = file.read()
+    seen = set()
+    for name, left in [*((f"cut at {n}", whole[:n]) for n in (*range(0, len(whole), 37), 328, 336, len(whole) - 1)),
+                       *((f"damaged at {n}", whole[:n] + b"\xff\xff" + whole[n + 2:])
+                         for n in range(340, len(whole) - 2, 29))]:
+        with open(f"{WORK}/left.zst", "wb") as file:
+            file.write(left)
+        for json_too in ((), ("--json",)):
+            status = run(ANALYZE, *json_too, "--budget", "8GiB", f"{WORK}/left.zst").returncode
+            if status not in (2, 3):
+                seen.add(f"{name}: status {status}")
+    check("cut_and_damaged", ("wrong", sorted(seen), []))
+
+
+for part in (order, copy_on_write, read_only, caching_allocator, staging, dead_load, between_shards, made_before,
+             second_load, limits, half_a_request, killed_in_steps, cache_unknown, whole_program, errors,
+             host_only, endless, cut_and_damaged):
     part()
 sys.exit(failed > 0)

@@ -125,7 +125,8 @@ hindrances() {
 	mkdir -p "$T/small" "$T/lone" "$T/rings"
 	cp "$shim" "$T/lone/"
 	hindered "missing recorder" 1 env LD_PRELOAD="$T/lone/libsparktrace.so" SPARKTRACE_RING_DIR="$T/lone"
-	hindered "wrong setting" 1 env "$preload" SPARKTRACE=off SPARKTRACE_RING_SIZE=lots
+	hindered "wrong settings" 1 env "$preload" SPARKTRACE_RING_SIZE=lots SPARKTRACE_UNWIND=up \
+		SPARKTRACE_RING_DIR="$T/rings" SPARKTRACE_OUTPUT="$T/small/wrong.zst"
 	hindered "no folder for the ring" 1 env "$preload" SPARKTRACE_RING_DIR=/no/where
 	if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null; then
 		echo "skip full and read-only file systems - needs mount namespaces"
@@ -173,6 +174,8 @@ idlers() {
 	idle python "$python" -c \
 		'import json, subprocess; print(subprocess.run(["ls", "/"], capture_output=True).stdout)'
 	idle "early calls" "$victim/early" /etc/passwd
+	idle "wrong setting" env SPARKTRACE_RING_SIZE=lots sh -c 'ls / | cat'
+	verdict "wrong setting: who records nothing says nothing" "$(head -n 1 "$T/shimmed.err")"
 }
 
 make_weights
@@ -184,5 +187,11 @@ same_and_recorded "threads, signals, cancellation, longjmp" "$victim/threads" "$
 same_and_recorded "early calls on weights" "$victim/early" "$weights"
 same_and_recorded "marks" "$victim/marks" "$weights"
 same_and_recorded "python" "$python" "$here/victim/python_life.py" "$weights" new
+# shellcheck disable=SC2016 # the inner shell's
+same "few descriptors" bash -c 'ulimit -S -n 5 && exec "$@"' few "$victim/early" "$weights"
+verdict "few descriptors: the trace is there" "$([ -s "$T/traces/run.zst" ] || head -n 1 "$T/shimmed.err")"
+SPARKTRACE_RING_SIZE=8MiB same_and_recorded "traps" "$victim/traps" "$weights"
+verdict "a weight file behind more files than there is room for" \
+	"$(zstd -dcq "$T"/traces/*.zst | grep -q late.safetensors || echo "not in the trace")"
 hindrances
 still_recorded

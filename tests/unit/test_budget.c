@@ -239,6 +239,14 @@ static void test_cgroup_binds_host_only(void **state)
 	assert_int_equal(budget_verdict(&budget, &model, range_of(31 * GIB)).verdict, VERDICT_FITS);
 	peak->anon = range_of(GIB + 1);
 	assert_int_equal(budget_verdict(&budget, &model, range_of(31 * GIB)).verdict, VERDICT_DOES_NOT_FIT);
+	/* A load that died would have made more of them. */
+	peak->anon = range_of(0);
+	model.needed.anon = range_of(GIB + 1);
+	assert_int_equal(budget_verdict(&budget, &model, range_of(31 * GIB)).verdict, VERDICT_DOES_NOT_FIT);
+	model.needed.demand = range_of(31 * GIB);
+	assert_true(budget_limit_binds(&budget, &model));
+	model.needed.demand = range_of(120 * GIB);
+	assert_false(budget_limit_binds(&budget, &model));
 }
 
 static void test_exit_status(void **state)

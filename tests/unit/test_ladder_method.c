@@ -85,12 +85,34 @@ static void test_qlora(void **state)
 	run.options.method = METHOD_QLORA;
 	run.options.linear_parameters = GIB;
 	run.options.quantised_bytes = 0.5;
+	run.model.moments[MOMENT_DEMAND_PEAK].phase = PHASE_LOAD;
 	run.model.load.device_other = 8 * GIB;
 	climb(&run);
 	assert_int_equal(rung->state, RUNG_UNKNOWN);
 	assert_int_equal(rung->relief.hi, 8 * GIB - GIB - GIB / 2);
+	assert_int_equal(rung->needed.hi, 20 * GIB + GIB + GIB / 2);
 	assert_int_equal(run.ladder.method.to, METHOD_LORA);
 	run.model.load.device_other = 0;
+	climb(&run);
+	assert_int_equal(rung->state, RUNG_NOT);
+}
+
+/* Layers are dequantised in the steps too: what was allocated there and is no optimizer state may be that. */
+static void test_qlora_in_steps(void **state)
+{
+	struct run run = run_init(16 * GIB, 16 * GIB, 20 * GIB);
+	const struct rung_result *rung = &run.ladder.rungs[RUNG_METHOD];
+
+	(void)state;
+	run_load(&run, 4 * GIB, 20 * GIB);
+	run.options.method = METHOD_QLORA;
+	run.options.linear_parameters = GIB;
+	run.options.quantised_bytes = 0.5;
+	run.options.optimizer_bytes = 6 * GIB;
+	climb(&run);
+	assert_int_equal(rung->state, RUNG_UNKNOWN);
+	assert_int_equal(rung->relief.hi, 20 * GIB - 4 * GIB - 6 * GIB - GIB - GIB / 2);
+	run.options.optimizer_bytes = 16 * GIB;
 	climb(&run);
 	assert_int_equal(rung->state, RUNG_NOT);
 }
@@ -151,10 +173,11 @@ static void test_nothing_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full_to_lora),     cmocka_unit_test(test_full_to_lora_fp32),
-		cmocka_unit_test(test_lora_to_qlora),    cmocka_unit_test(test_qlora),
-		cmocka_unit_test(test_sparks),           cmocka_unit_test(test_sparks_bounded),
-		cmocka_unit_test(test_sparks_come_last), cmocka_unit_test(test_nothing_left),
+		cmocka_unit_test(test_full_to_lora),   cmocka_unit_test(test_full_to_lora_fp32),
+		cmocka_unit_test(test_lora_to_qlora),  cmocka_unit_test(test_qlora),
+		cmocka_unit_test(test_qlora_in_steps), cmocka_unit_test(test_sparks),
+		cmocka_unit_test(test_sparks_bounded), cmocka_unit_test(test_sparks_come_last),
+		cmocka_unit_test(test_nothing_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -98,6 +99,32 @@ static void libunwind_finds_the_callers(void **state)
 	need_libunwind();
 	walk = link_4(libunwind_walk);
 	assert_true(holds_chain(&walk));
+}
+
+/* A lock that another thread held at the fork stays held in the child. */
+static void a_child_of_a_walk_does_without_libunwind(void **state)
+{
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	need_libunwind();
+	unwind_enter();
+	pid = fork();
+	if (pid == 0) {
+		stack_reset();
+		_exit(libunwind_open() ? 1 : 0);
+	}
+	unwind_leave();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	pid = fork();
+	if (pid == 0) {
+		stack_reset();
+		_exit(libunwind_open() ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static struct walk walk_three(walker *take)
@@ -348,6 +375,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_pointers_lead_to_the_callers),
 		cmocka_unit_test(libunwind_finds_the_callers),
+		cmocka_unit_test(a_child_of_a_walk_does_without_libunwind),
 		cmocka_unit_test(a_long_stack_is_cut),
 		cmocka_unit_test(a_wild_frame_pointer_ends_the_walk),
 		cmocka_unit_test(a_coroutine_stack_is_not_left),
