@@ -74,7 +74,7 @@ static unsigned depth(void)
 
 void stack_take(struct walk *walk)
 {
-	if (atomic_load_explicit(&tables, memory_order_relaxed))
+	if (atomic_load_explicit(&tables, memory_order_relaxed) && !stack_is_small())
 		libunwind_walk(walk);
 	else
 		frame_walk(walk);
@@ -145,7 +145,7 @@ static uint32_t stack_intern(const struct walk *walk)
 uint32_t stack_id(void)
 {
 	uintptr_t frame[STACK_FRAMES + OWN_FRAMES];
-	struct walk walk = {frame, 0, depth() + OWN_FRAMES, false};
+	struct walk walk = {.frame = frame, .room = depth() + OWN_FRAMES};
 	unsigned slot;
 	uint32_t id;
 
@@ -156,7 +156,7 @@ uint32_t stack_id(void)
 	id = stack_find(stack_hash(&walk), &slot);
 	if (id)
 		return id;
-	if (!atomic_load_explicit(&tables, memory_order_relaxed))
+	if (walk.frames)
 		frame_check(&walk);
 	return stack_intern(&walk);
 }

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>
 
@@ -65,6 +66,16 @@ bool libunwind_open(void)
 	return true;
 }
 
+#define ROOM_FOR_TABLES 65536u
+
+bool stack_is_small(void)
+{
+	stack_t own;
+
+	return sys_call3(SYS_sigaltstack, 0, (long)&own, 0) == 0 && (own.ss_flags & SS_ONSTACK) &&
+	       own.ss_size < ROOM_FOR_TABLES;
+}
+
 void libunwind_walk(struct walk *walk)
 {
 	backtrace_function *function = atomic_load_explicit(&backtrace_tables, memory_order_acquire);
@@ -73,6 +84,7 @@ void libunwind_walk(struct walk *walk)
 	unwind_enter();
 	count = function((void **)walk->frame, (int)walk->room);
 	unwind_leave();
+	walk->frames = false;
 	walk->count = count > 0 ? (unsigned)count : 0;
 	walk->cut = walk->count == walk->room;
 	while (walk->count && !walk->frame[walk->count - 1])
@@ -131,6 +143,7 @@ __attribute__((noinline)) void frame_walk(struct walk *walk)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
+	walk->frames = true;
 	walk->count = 0;
 	walk->cut = false;
 	for (;;) {

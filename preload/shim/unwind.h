@@ -9,7 +9,8 @@
 struct walk {
 	uintptr_t *frame; /* return addresses, innermost first */
 	unsigned count, room;
-	bool cut; /* there are more, or the walk lost its way */
+	bool cut;    /* there are more, or the walk lost its way */
+	bool frames; /* went along frame pointers: frame_check() is due */
 };
 
 /* Around what may take a lock of libunwind, or the loader's lock on its list of objects, which libunwind takes too. */
@@ -21,6 +22,12 @@ bool libunwind_forked(void);
 
 /* Opens libunwind. False: there is none, or it must not be used. Calls dlopen. */
 bool libunwind_open(void);
+
+/*
+ * A signal handler's own stack, on which there may be no room for libunwind_walk(): that one takes some 9 KB (measured
+ * with libunwind 1.6.2 on x86_64), and MINSIGSTKSZ is 2 KB.
+ */
+bool stack_is_small(void);
 
 /* From the tables of the loaded objects. Only after libunwind_open(). */
 void libunwind_walk(struct walk *walk);

@@ -51,7 +51,7 @@ static uintptr_t expected[CHAIN];
 
 static __attribute__((noinline)) struct walk take_walk(walker *take)
 {
-	struct walk walk = {found, 0, room, false};
+	struct walk walk = {.frame = found, .room = room};
 
 	take(&walk);
 	KEEP_FRAME();
@@ -187,7 +187,7 @@ static void a_wild_frame_pointer_ends_the_walk(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
-		struct walk walk = {found, 0, 64, false};
+		struct walk walk = {.frame = found, .room = 64};
 
 		walk_with(&walk, wild[i]);
 		assert_int_equal(walk.count, 1);
@@ -201,7 +201,7 @@ static uintptr_t above;
 
 static void walk_there(void)
 {
-	on_other_stack = (struct walk){found, 0, 64, false};
+	on_other_stack = (struct walk){.frame = found, .room = 64};
 	walk_with(&on_other_stack, above);
 }
 
@@ -227,7 +227,7 @@ static void a_coroutine_stack_is_not_left(void **state)
 static void addresses_outside_code_are_dropped(void **state)
 {
 	uintptr_t frame[] = {(uintptr_t)&malloc, (uintptr_t)&frame_walk, 4711, (uintptr_t)&malloc};
-	struct walk walk = {frame, 4, 4, false};
+	struct walk walk = {.frame = frame, .count = 4, .room = 4};
 
 	(void)state;
 	frame_check(&walk);
@@ -243,7 +243,7 @@ static __attribute__((noinline)) void take_own(struct walk *walk)
 
 static void frames_of_our_own_are_left_out(void **state)
 {
-	struct walk walk = {found, 0, 64, false};
+	struct walk walk = {.frame = found, .room = 64};
 	uintptr_t first;
 
 	(void)state;
@@ -251,7 +251,7 @@ static void frames_of_our_own_are_left_out(void **state)
 	take_own(&walk);
 	first = walk.frame[0];
 	assert_true(walk.count > 3);
-	walk = (struct walk){found, 0, 64, false};
+	walk = (struct walk){.frame = found, .room = 64};
 	stack_own((void *)first, (void *)(first + 1));
 	take_own(&walk);
 	assert_ptr_not_equal(walk.frame[0], first);

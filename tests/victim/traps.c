@@ -2,7 +2,8 @@
 /*
  * What once went wrong, or nearly did, under the shim: names that cannot be read, a vector that its own read
  * overwrites, forks beside threads whose stacks are walked, a list of objects whose reader maps memory, more files than
- * the shim has room for, children that would go to another pid namespace, orphans that are adopted. Prints what came of it.
+ * the shim has room for, a signal handler with little stack, children that would go to another pid namespace, orphans
+ * that are adopted. Prints what came of it.
  *
  *	traps FILE	makes files in the working directory, and takes them away
  */
@@ -11,10 +12,12 @@
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
@@ -196,6 +199,33 @@ static void adopter(void)
 	printf("strange children that ended: %d\n", WEXITSTATUS(status));
 }
 
+static void on_small_stack(int number)
+{
+	void *map;
+
+	(void)number;
+	close(open(path, O_RDONLY));
+	map = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(map, PAGE);
+}
+
+/* A handler's own stack with room for its frame and 4 KB; the page below it is not there. */
+static void small_stack(void)
+{
+	size_t size = getauxval(AT_MINSIGSTKSZ) + 4096;
+	char *low = mmap(NULL, PAGE + size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction action = {.sa_handler = on_small_stack, .sa_flags = SA_ONSTACK};
+	stack_t own = {.ss_sp = low + PAGE, .ss_size = size};
+
+	mprotect(low + PAGE, size, PROT_READ | PROT_WRITE);
+	say("sigaltstack", sigaltstack(&own, NULL));
+	sigaction(SIGUSR1, &action, NULL);
+	say("raise", raise(SIGUSR1));
+	own.ss_flags = SS_DISABLE;
+	sigaltstack(&own, NULL);
+	munmap(low, PAGE + size);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -205,6 +235,7 @@ int main(int argc, char **argv)
 	close(open(path, O_RDONLY));
 	names();
 	own_vector();
+	small_stack();
 	many_files();
 	forks();
 	other_namespace();
