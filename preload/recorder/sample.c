@@ -126,14 +126,17 @@ void sampler_release(struct sampler *sampler)
 
 /* --- the program ----------------------------------------------------------------------------- */
 
-/* Descriptors are looked at, never opened: an open one would keep the memory after the program's death. */
+/*
+ * Descriptors are looked at, never opened: an open one would keep the memory after the program's death. They are
+ * made some time after the driver is loaded, and what is not found yet would count as the program's own memory.
+ */
 static void find_simulated(struct sampler *sampler)
 {
 	char folder[40], link[128], name[300];
 	struct dirent *entry;
 	DIR *dir;
 
-	if (clock_now() < sampler->sim_next)
+	if (sampler->sim_count && clock_now() < sampler->sim_next)
 		return;
 	sampler->sim_next = clock_now() + SIM_LOOK;
 	snprintf(folder, sizeof(folder), "/proc/%u/fd", sampler->ring->pid);
