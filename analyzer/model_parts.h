@@ -100,7 +100,4 @@ uint64_t file_loaded(const struct build *build, uint32_t index);
 void build_load(struct build *build);
 void build_needed(struct build *build);
 
-/* Makes room for one more element; 0 or -ENOMEM. */
-int build_reserve(void *array, size_t size, size_t count, size_t *room);
-
 #endif

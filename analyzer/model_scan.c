@@ -10,7 +10,8 @@
 /* Texts kept apart; a recorder writes a dozen. */
 #define COVERAGES_MAX 256
 
-int build_reserve(void *array, size_t size, size_t count, size_t *room)
+/* Makes room for one more element; 0 or -ENOMEM. */
+static int build_reserve(void *array, size_t size, size_t count, size_t *room)
 {
 	void **elements = array;
 	size_t more = *room ? *room * 2 : 16;

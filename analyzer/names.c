@@ -229,11 +229,3 @@ const char *names_thread(const struct names *names, uint32_t tid)
 
 	return livemap_find(&names->thread_at, tid, &span) ? names->threads[span.a] : NULL;
 }
-
-const char *names_module_with(const struct names *names, const char *text)
-{
-	for (size_t i = 0; i < names->module_count; i++)
-		if (strstr(names->modules[i].path, text))
-			return names->modules[i].path;
-	return NULL;
-}

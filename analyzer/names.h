@@ -38,7 +38,4 @@ bool names_stack_is_cut(const struct names *names, uint32_t stack);
 /* Name of a thread, NULL if the trace has none. */
 const char *names_thread(const struct names *names, uint32_t tid);
 
-/* Path of the first loaded module whose path contains `text`, NULL if none. */
-const char *names_module_with(const struct names *names, const char *text);
-
 #endif

@@ -98,7 +98,7 @@ static char *stack_line(const struct names *names, uint32_t stack)
 		print_frame(out, &frame, !module || !name || strcmp(module, name) != 0);
 		module = name;
 	}
-	fputs(i < depth ? " < ..." : "", out);
+	fputs(i < depth ? " < ..." : names_stack_is_cut(names, stack) ? " < (cut short)" : "", out);
 	if (fclose(out)) {
 		free(line);
 		return NULL;

@@ -56,7 +56,6 @@ struct size_class *weight_class(const struct weight *weight, uint64_t size);
 enum guess { GUESS_NONE, GUESS_FILE, GUESS_SHARED };
 enum guess weight_guess(struct residency *residency, uint64_t size, uint32_t *ret_file);
 void weight_forget(struct residency *residency, struct weight *weight);
-struct shared_size *shared_find(const struct residency *residency, uint64_t size);
 /* So many bytes more (or, as a negative number, less) in live device blocks. */
 void shared_live(struct residency *residency, uint64_t size, uint64_t bytes);
 

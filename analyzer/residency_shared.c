@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct shared_size *shared_find(const struct residency *residency, uint64_t size)
+static struct shared_size *shared_find(const struct residency *residency, uint64_t size)
 {
 	for (size_t i = 0; i < residency->shared_count; i++)
 		if (residency->shared[i].size == size)

@@ -35,13 +35,6 @@ static inline uint32_t thread_in(uint32_t pid)
 	return guard_thread.tid;
 }
 
-uint32_t event_thread(void)
-{
-	struct life *life = life_get();
-
-	return thread_in(life ? life->pid : 0);
-}
-
 bool event_wanted(void)
 {
 	struct life *life = life_get();
@@ -54,14 +47,6 @@ bool event_recording(void)
 	struct life *life = life_get();
 
 	return life && life_state(life) == LIFE_ON;
-}
-
-void event_wake(void)
-{
-	struct life *life = life_get();
-
-	if (life && life_state(life) == LIFE_ON)
-		producer_wake(life->ring);
 }
 
 /* Is this record worth waking a sleeping recorder? `last` is shared by threads, and only a hint: no locked exchange. */

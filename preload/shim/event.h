@@ -34,9 +34,6 @@ static inline uint64_t event_target(uint64_t seq)
 	return seq & ST_SEQ_MASK;
 }
 
-/* Wakes the recorder after a record that asks for its attention; event_put does so for `moment`. */
-void event_wake(void);
-
 /*
  * False: nothing would be kept (SPARKTRACE=off, no ring could be made). Notes that cost something ask first.
  * In a fork child the first of these calls, or the first event, starts afresh.
@@ -48,8 +45,5 @@ bool event_recording(void);
 
 /* CLOCK_MONOTONIC, ns. */
 uint64_t event_now(void);
-
-/* Kernel thread id of the caller, right in a fork child too. */
-uint32_t event_thread(void);
 
 #endif

@@ -137,13 +137,6 @@ struct link_map *real_object(const char *soname)
 	return NULL;
 }
 
-void *real_in(const char *soname, const char *name)
-{
-	const struct link_map *map = real_object(soname);
-
-	return map ? object_find(map, name, name_hash(name)) : NULL;
-}
-
 void *real_next(const char *name)
 {
 	const struct link_map *own = real_own();

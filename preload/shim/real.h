@@ -42,9 +42,6 @@ static inline const struct real *real(void)
 /* The first definition of `name` in the objects that come after ours, or NULL. */
 void *real_next(const char *name);
 
-/* The definition of `name` in the loaded object whose file name is `soname`, or NULL. Walks the list of objects. */
-void *real_in(const char *soname, const char *name);
-
 /* The loaded object whose file name (behind the last '/') is `soname`, or NULL; "" is never found. */
 struct link_map *real_object(const char *soname);
 
