@@ -19,6 +19,7 @@ static const char *const pool_words[] = {ST_POOL_CLASS(W)};
 static const char *const child_words[] = {ST_CHILD_HOW(W)};
 static const char *const exit_words[] = {ST_EXIT_HOW(W)};
 static const char *const dtype_words[] = {ST_DTYPE(W)};
+static const char *const relief_words[] = {ST_RELIEF(W)};
 static const char *const stackflags_words[] = {ST_STACK_FLAGS(W)};
 static const char *const callflags_words[] = {ST_CALL_FLAGS(W)};
 #undef W
@@ -60,6 +61,7 @@ static const char *const mapflags_words[] = {
 	V(EXIT, WORD, exit_words)              \
 	V(DTYPE, WORD, dtype_words)            \
 	V(KIND, WORD, kind_words)              \
+	V(RELIEF, WORD, relief_words)          \
 	V(STACKFLAGS, FLAGS, stackflags_words) \
 	V(CALLFLAGS, FLAGS, callflags_words)   \
 	V(PROT, FLAGS, prot_words)             \

@@ -32,7 +32,8 @@
  *	A reader skips a kind it does not know by its length; fields beyond the record's
  *	end read as the default of their type; a kind with a tail always has all the fields
  *	that its writer's minor version knows, whose number stands in the `block` record
- *	(the tail of a kind begins after them).  Version 1.0: the fields below.
+ *	(the tail of a kind begins after them).  Version 1.1 has the kinds and fields below. 1.0 had not
+ *	package, code, frames, index, relief, and ended before took (read, copy) and io_read (sample).
  *
  *	seq	position in the ring, in bytes, since the program's first event, with
  *		ST_SEQ_MAGIC in the upper 16 bits; strictly rising through the file. A
@@ -46,9 +47,9 @@
  *	and allocations after it; a release whose call then fails is taken back by `revoke`.
  *
  * INTERNING
- *	`file`, `stack`, `module`, `symbol` and `tensor` define something once, before the
- *	first record that refers to it, except that module, symbol and tensor come when the
- *	recorder gets to them. Identifiers are from 1; 0 is "none". An identifier that was
+ *	`file`, `stack`, `code`, `module`, `symbol`, `tensor` and `package` define something once,
+ *	before the first record that refers to it, except that module, symbol, tensor and package
+ *	come when the recorder gets to them. Identifiers are from 1; 0 is "none". An identifier that was
  *	never defined (its block was lost) is "unknown".
  *
  * UNKNOWN
@@ -60,7 +61,7 @@
 #include <stdint.h>
 
 #define ST_FORMAT_MAJOR 1
-#define ST_FORMAT_MINOR 0
+#define ST_FORMAT_MINOR 1
 
 #define ST_FILE_MAGIC      "SPARKTRC"
 #define ST_SKIPPABLE_MAGIC 0x184D2A50u
@@ -118,7 +119,7 @@ _Static_assert(sizeof(struct st_file_head) == 320, "the file head has no padding
 /* How file bytes were read. */
 #define ST_READ_HOW(W) \
 	W(READ, "read") W(PREAD, "pread") W(READV, "readv") W(PREADV, "preadv") W(FREAD, "fread") \
-	W(SENDFILE, "sendfile") W(COPYRANGE, "copy_file_range")
+	W(SENDFILE, "sendfile") W(COPYRANGE, "copy_file_range") W(CUFILE, "cufile")
 /* Direction of a copy as the entry point (or, for cuMemcpy, the replay) tells it. */
 #define ST_COPY_HOW(W) W(UNIFIED, "unified") W(H2D, "h2d") W(D2H, "d2h") W(D2D, "d2d")
 #define ST_SYNC_HOW(W) W(STREAM, "stream") W(EVENT, "event") W(CONTEXT, "context") W(WAIT, "wait_event")
@@ -144,6 +145,9 @@ _Static_assert(sizeof(struct st_file_head) == 320, "the file head has no padding
 	W(UNKNOWN, "unknown") W(F64, "F64") W(F32, "F32") W(F16, "F16") W(BF16, "BF16") W(I64, "I64") \
 	W(I32, "I32") W(I16, "I16") W(I8, "I8") W(U8, "U8") W(BOOL, "BOOL") W(F8_E4M3, "F8_E4M3") \
 	W(F8_E5M2, "F8_E5M2") W(U16, "U16") W(U32, "U32") W(U64, "U64") W(F4, "F4") W(OTHER, "other")
+/* What the shim did to the program because SPARKTRACE_RELIEF asked for it. */
+#define ST_RELIEF(W) \
+	W(READONLY, "readonly") W(WRITTEN, "written") W(DROPPED, "dropped") W(OFF, "off")
 /* Flag sets; bit numbers. PROT and MAPFLAGS are the kernel's own values. */
 #define ST_STACK_FLAGS(W) W(CUT, "cut") W(SLOW, "slow")
 #define ST_CALL_FLAGS(W) W(NESTED, "nested") W(CAPTURING, "capturing") W(UNMANAGED, "unmanaged")
@@ -214,6 +218,11 @@ enum st_dtype {
 	ST_DTYPE(W)
 #undef W
 };
+enum st_relief {
+#define W(n, t) ST_RELIEF_##n,
+	ST_RELIEF(W)
+#undef W
+};
 enum st_stack_flag {
 #define W(n, t) ST_STACK_##n,
 	ST_STACK_FLAGS(W)
@@ -252,6 +261,10 @@ enum st_call_flag {
 	E(18, module, TEXT, "an executable mapping of a loaded object") \
 	E(19, symbol, TEXT, "function name of one address in a stack") \
 	E(20, tensor, TEXT, "a tensor of a weight file; the text is its name") \
+	E(21, package, TEXT, "an installed distribution whose files occur in stacks: name version folder") \
+	E(22, code, TEXT, "a Python function; the text is its qualified name, a space, its file") \
+	E(23, frames, WORDS, "the Python frames of a stack, innermost first: code id << 32 | line") \
+	E(24, index, TEXT, "the index of a sharded checkpoint; the text is its path") \
 	E(32, map, NONE, "mmap") \
 	E(33, unmap, NONE, "munmap, noted before the call") \
 	E(34, remap, NONE, "mremap") \
@@ -263,6 +276,7 @@ enum st_call_flag {
 	E(40, read, NONE, "file bytes were read") \
 	E(41, alloc, NONE, "a host allocation above the threshold") \
 	E(42, free, NONE, "its release, noted before the call") \
+	E(43, relief, NONE, "the shim changed what the program does, as SPARKTRACE_RELIEF asked") \
 	E(64, device_alloc, NONE, "device memory was allocated, or was refused") \
 	E(65, device_free, NONE, "its release, noted before the call") \
 	E(66, pinned_alloc, NONE, "pinned host memory of the driver") \
@@ -347,6 +361,12 @@ enum st_call_flag {
 	F(size, SIZE, "bytes") \
 	F(dtype, DTYPE, "element type") \
 	F(elements, COUNT, "number of elements")
+#define ST_FIELDS_package(F)
+#define ST_FIELDS_code(F) F(id, COUNT, "identifier") F(line, COUNT, "its first line")
+#define ST_FIELDS_frames(F) F(id, STACK, "the stack") F(flags, STACKFLAGS, "cut")
+#define ST_FIELDS_index(F) \
+	F(total_size, OPTSIZE, "bytes of all tensors, as it says") F(shards, COUNT, "files it names") \
+	F(tensors, COUNT, "tensors it names")
 
 #define ST_FIELDS_map(F) \
 	F(addr, ADDR, "where it is") F(size, SIZE, "bytes, as asked") F(prot, PROT, "PROT_*") \
@@ -367,12 +387,16 @@ enum st_call_flag {
 #define ST_FIELDS_open(F) F(file, FILE, "file") F(flags, COUNT, "O_*") F(stack, STACK, "from where")
 #define ST_FIELDS_read(F) \
 	F(file, FILE, "file") F(offset, SIZE, "first byte in the file") F(size, SIZE, "bytes that came") \
-	F(addr, ADDR, "where they went, 0: nowhere in memory or unknown") F(how, READ, "which call") \
-	F(stack, STACK, "from where")
+	F(addr, ADDR, "where they went, 0: nowhere in memory or unknown; of cufile: on the device") \
+	F(how, READ, "which call") F(stack, STACK, "from where") F(took, TIME, "inside the call, 0: unknown")
 #define ST_FIELDS_alloc(F) \
 	F(addr, ADDR, "block") F(size, SIZE, "bytes, as asked") F(how, HOST, "which call") \
 	F(stack, STACK, "from where")
 #define ST_FIELDS_free(F) F(addr, ADDR, "block")
+#define ST_FIELDS_relief(F) \
+	F(what, RELIEF, "mapped without write permission; made writable again; cache given back; gave up") \
+	F(file, FILE, "file") F(offset, SIZE, "first byte in the file") F(size, SIZE, "bytes") \
+	F(addr, ADDR, "where it is mapped, 0: nowhere") F(result, INT, "errno")
 
 #define ST_FIELDS_device_alloc(F) \
 	F(addr, ADDR, "device address, or array handle") F(size, SIZE, "bytes counted") \
@@ -415,7 +439,7 @@ enum st_call_flag {
 	F(dst, ADDR, "to") F(src, ADDR, "from") F(size, SIZE, "bytes") F(how, COPY, "direction") \
 	F(async, COUNT, "1: stream-ordered, over only at the next sync of the stream") \
 	F(stream, HANDLE, "stream") F(result, INT, "CUresult") F(flags, CALLFLAGS, "nested, capturing") \
-	F(stack, STACK, "from where")
+	F(stack, STACK, "from where") F(took, TIME, "inside the call, 0: unknown")
 #define ST_FIELDS_memset(F) F(addr, ADDR, "first byte") F(size, SIZE, "bytes") F(stream, HANDLE, "stream")
 #define ST_FIELDS_sync(F) \
 	F(how, SYNC, "stream, event or context") F(handle, HANDLE, "which; 0: the default stream")
@@ -449,7 +473,10 @@ enum st_call_flag {
 	F(refaults, OPTCOUNT, "workingset_refault_file") F(reclaimed, OPTCOUNT, "pgsteal_direct") \
 	F(stalls, OPTCOUNT, "allocstall, all zones") F(compact_fails, OPTCOUNT, "compact_fail") \
 	F(oom_kills, OPTCOUNT, "oom_kill") \
-	F(cgroup_used, OPTSIZE, "memory.current") F(cgroup_limit, OPTSIZE, "memory.max, unknown: none")
+	F(cgroup_used, OPTSIZE, "memory.current") F(cgroup_limit, OPTSIZE, "memory.max, unknown: none") \
+	F(io_read, OPTSIZE, "bytes that the program had read from storage (/proc/PID/io)") \
+	F(major_faults, OPTCOUNT, "its page faults that waited for storage") \
+	F(cpu_user, OPTCOUNT, "its user time, ns") F(cpu_system, OPTCOUNT, "its system time, ns")
 #define ST_FIELDS_cached(F) \
 	F(file, FILE, "file") F(offset, SIZE, "first byte of the cell") F(size, SIZE, "bytes of the cell") \
 	F(cached, OPTSIZE, "bytes in the page cache") F(dirty, OPTSIZE, "of these dirty") \
