@@ -33,7 +33,7 @@
  *	end read as the default of their type; a kind with a tail always has all the fields
  *	that its writer's minor version knows, whose number stands in the `block` record
  *	(the tail of a kind begins after them).  Version 1.1 has the kinds and fields below. 1.0 had not
- *	package, code, frames, index, relief, and ended before took (read, copy) and io_read (sample).
+ *	package, code, frames, index, relief, and ended before took (read, copy, sync) and io_read (sample).
  *
  *	seq	position in the ring, in bytes, since the program's first event, with
  *		ST_SEQ_MAGIC in the upper 16 bits; strictly rising through the file. A
@@ -51,6 +51,9 @@
  *	before the first record that refers to it, except that module, symbol, tensor and package
  *	come when the recorder gets to them. Identifiers are from 1; 0 is "none". An identifier that was
  *	never defined (its block was lost) is "unknown".
+ *	Identifiers of files from ST_FILE_INDEXED on are the recorder's: each `index` is followed by the `file`
+ *	records of the shards that it names and that are there. One that the program opens gets another identifier
+ *	then; dev, ino and size tell that it is the same.
  *
  * UNKNOWN
  *	ST_UNKNOWN in a field of type OPT* says that the value could not be had. It is never 0.
@@ -67,11 +70,12 @@
 #define ST_SKIPPABLE_MAGIC 0x184D2A50u
 #define ST_ZSTD_MAGIC      0xFD2FB528u
 
-#define ST_SEQ_MAGIC (UINT64_C(0x5350) << 48) /* "SP"; no user address looks like this */
-#define ST_SEQ_MASK  ((UINT64_C(1) << 48) - 1)
-#define ST_UNKNOWN   UINT64_MAX
-#define ST_BLOCK_MAX (4u << 20)
-#define ST_CELL      (UINT64_C(64) << 20) /* page cache is reported per 64 MiB of a file */
+#define ST_SEQ_MAGIC    (UINT64_C(0x5350) << 48) /* "SP"; no user address looks like this */
+#define ST_SEQ_MASK     ((UINT64_C(1) << 48) - 1)
+#define ST_UNKNOWN      UINT64_MAX
+#define ST_BLOCK_MAX    (4u << 20)
+#define ST_CELL         (UINT64_C(64) << 20) /* page cache is reported per 64 MiB of a file */
+#define ST_FILE_INDEXED (1u << 16)           /* identifiers of files that only an index names */
 
 /* Content of the first frame. Paths are NUL-terminated. */
 struct st_file_head {
@@ -144,7 +148,12 @@ _Static_assert(sizeof(struct st_file_head) == 320, "the file head has no padding
 #define ST_DTYPE(W) \
 	W(UNKNOWN, "unknown") W(F64, "F64") W(F32, "F32") W(F16, "F16") W(BF16, "BF16") W(I64, "I64") \
 	W(I32, "I32") W(I16, "I16") W(I8, "I8") W(U8, "U8") W(BOOL, "BOOL") W(F8_E4M3, "F8_E4M3") \
-	W(F8_E5M2, "F8_E5M2") W(U16, "U16") W(U32, "U32") W(U64, "U64") W(F4, "F4") W(OTHER, "other")
+	W(F8_E5M2, "F8_E5M2") W(U16, "U16") W(U32, "U32") W(U64, "U64") W(F4, "F4") W(OTHER, "other") \
+	W(Q4_0, "Q4_0") W(Q4_1, "Q4_1") W(Q5_0, "Q5_0") W(Q5_1, "Q5_1") W(Q8_0, "Q8_0") W(Q8_1, "Q8_1") \
+	W(Q2_K, "Q2_K") W(Q3_K, "Q3_K") W(Q4_K, "Q4_K") W(Q5_K, "Q5_K") W(Q6_K, "Q6_K") W(Q8_K, "Q8_K") \
+	W(IQ2_XXS, "IQ2_XXS") W(IQ2_XS, "IQ2_XS") W(IQ3_XXS, "IQ3_XXS") W(IQ1_S, "IQ1_S") \
+	W(IQ4_NL, "IQ4_NL") W(IQ3_S, "IQ3_S") W(IQ2_S, "IQ2_S") W(IQ4_XS, "IQ4_XS") W(IQ1_M, "IQ1_M") \
+	W(TQ1_0, "TQ1_0") W(TQ2_0, "TQ2_0") W(MXFP4, "MXFP4") W(NVFP4, "NVFP4") W(Q1_0, "Q1_0")
 /* What the shim did to the program because SPARKTRACE_RELIEF asked for it. */
 #define ST_RELIEF(W) \
 	W(READONLY, "readonly") W(WRITTEN, "written") W(DROPPED, "dropped") W(OFF, "off")
@@ -442,7 +451,8 @@ enum st_call_flag {
 	F(stack, STACK, "from where") F(took, TIME, "inside the call, 0: unknown")
 #define ST_FIELDS_memset(F) F(addr, ADDR, "first byte") F(size, SIZE, "bytes") F(stream, HANDLE, "stream")
 #define ST_FIELDS_sync(F) \
-	F(how, SYNC, "stream, event or context") F(handle, HANDLE, "which; 0: the default stream")
+	F(how, SYNC, "stream, event or context") F(handle, HANDLE, "which; 0: the default stream") \
+	F(took, TIME, "inside the call, 0: unknown")
 #define ST_FIELDS_get_info(F) \
 	F(free, SIZE, "bytes said to be free") F(total, SIZE, "bytes in all") F(result, INT, "CUresult")
 #define ST_FIELDS_enter(F) \
@@ -467,7 +477,7 @@ enum st_call_flag {
 	F(rss_anon, OPTSIZE, "RssAnon of the program") F(rss_file, OPTSIZE, "RssFile") F(rss_shmem, OPTSIZE, "RssShmem") \
 	F(swap, OPTSIZE, "VmSwap") F(rss_peak, OPTSIZE, "VmHWM") \
 	F(sim_device, OPTSIZE, "bytes of the simulated device in rss_shmem, to be taken off it") \
-	F(other_anon, OPTSIZE, "RssAnon of all other processes, without the recorder") \
+	F(other_anon, OPTSIZE, "RssAnon of all other processes, without the recorder; of forked copies only their own") \
 	F(recorder, OPTSIZE, "RssAnon + RssShmem of the recorder") \
 	F(psi_some, OPTCOUNT, "memory pressure `some`, total us") F(psi_full, OPTCOUNT, "`full`, total us") \
 	F(refaults, OPTCOUNT, "workingset_refault_file") F(reclaimed, OPTCOUNT, "pgsteal_direct") \
@@ -475,8 +485,7 @@ enum st_call_flag {
 	F(oom_kills, OPTCOUNT, "oom_kill") \
 	F(cgroup_used, OPTSIZE, "memory.current") F(cgroup_limit, OPTSIZE, "memory.max, unknown: none") \
 	F(io_read, OPTSIZE, "bytes that the program had read from storage (/proc/PID/io)") \
-	F(major_faults, OPTCOUNT, "its page faults that waited for storage") \
-	F(cpu_user, OPTCOUNT, "its user time, ns") F(cpu_system, OPTCOUNT, "its system time, ns")
+	F(major_faults, OPTCOUNT, "its page faults that waited for storage")
 #define ST_FIELDS_cached(F) \
 	F(file, FILE, "file") F(offset, SIZE, "first byte of the cell") F(size, SIZE, "bytes of the cell") \
 	F(cached, OPTSIZE, "bytes in the page cache") F(dirty, OPTSIZE, "of these dirty") \
