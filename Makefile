@@ -5,8 +5,11 @@
 #	make demo		a real PyTorch load on a simulated GB10, recorded and explained
 #	make check-fast		unit tests, in seconds; needs the C packages only
 #	make check		unit tests and all tests of whole programs
+#	make check-loaders	every row of the loader matrix (tests/loaders) live, and their repairs;
+#				ROWS="pattern ..." limits the rows
 #	make check-long		the same without bounds: every kill, every size
 #	make check-arm64	cross build for aarch64, and what of it runs under qemu-user
+#	make check-gpu		short rows on a real NVIDIA GPU, a table; without one a skipped test
 #	make check-fresh	demo and check in a Debian 12 chroot that has nothing
 #	make fuzz		the readers on damaged input, FUZZ_SECONDS each
 #	make bench		what recording costs, as ratios
@@ -16,7 +19,7 @@
 #	make install uninstall	DESTDIR= PREFIX=/usr/local
 #	make clean
 #
-# demo, check, check-long and bench first run scripts/bootstrap, which installs what is missing.
+# demo, check, check-loaders, check-long and bench first run scripts/bootstrap, which installs what is missing.
 # V=1 shows commands. TESTS="tests/run/a.sh ..." limits check to these.
 
 O ?= build
@@ -105,6 +108,9 @@ $(LIBS):
 $(UNIT): $(O)/tests/unit/%: $(O)/tests/unit/%.c.o $(LIBS)
 	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $< $(LIBS) -lcmocka $(ANALYZER_LIBS) $(RECORDER_LIBS) -lpthread
 $(O)/tests/unit/%.o: EXTRA = $(CUDA_CFLAGS)
+# Headers of the interpreter, where they are installed.
+PYTHON_INCLUDE = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
+$(O)/tests/unit/test_python_layout.c.o: EXTRA = $(PYTHON_INCLUDE:%=-isystem %)
 
 # Victims, tools and loops of the benchmark: plain C programs.
 $(O)/tests/%: $(O)/tests/%.c.o
@@ -119,10 +125,12 @@ $(O)/tests/bench/replay: %: %.c.o $(O)/libanalyzer.a
 unit: $(UNIT)
 test-programs: all $(VICTIM) $(TOOLS) simcuda
 
-check-fast: $(UNIT)
-	@scripts/run-tests $(UNIT)
+check-fast: $(UNIT) analyzer
+	@scripts/run-tests $(UNIT) tests/loaders/kept.sh
 check-now: $(UNIT) test-programs
-	@scripts/run-tests $(UNIT) $(TESTS)
+	@scripts/run-tests $(UNIT) tests/loaders/kept.sh $(TESTS)
+loaders-now: test-programs
+	@scripts/run-tests tests/loaders/check.sh tests/loaders/repairs.sh
 demo-now: test-programs
 	@tests/demo/run
 bench-now: test-programs $(BENCH)
@@ -132,6 +140,9 @@ bench-now: test-programs $(BENCH)
 check:
 	@scripts/bootstrap build test python
 	@$(MAKE) --no-print-directory check-now
+check-loaders:
+	@scripts/bootstrap build test python loaders
+	@$(MAKE) --no-print-directory loaders-now
 check-long:
 	@scripts/bootstrap build test python
 	@LONG=1 KILL_ROUNDS=1000 $(MAKE) --no-print-directory check-now
@@ -148,6 +159,8 @@ lint:
 check-arm64:
 	@scripts/bootstrap build test arm64
 	@scripts/run-tests scripts/check-arm64
+check-gpu:
+	@scripts/run-tests scripts/check-gpu
 check-fresh:
 	@scripts/bootstrap fresh
 	@scripts/run-tests scripts/check-fresh
@@ -156,9 +169,10 @@ format:
 docs: all
 	@scripts/lint/docs --write
 
-# --- fuzzing: the analyzer's modules once more, with clang's sanitizers -----------------------------
+# --- fuzzing: what reads files of others once more, with clang's sanitizers -----------------------------
 FUZZ := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_OBJ := $(patsubst %,$(O)/fuzz/%.o,$(filter-out analyzer/main.c,$(ANALYZER_SRC)) preload/recorder/trace.c)
+FUZZ_RECORDER := trace table source json safetensors gguf zip torchzip pickle pickle_do pickle_torch pickle_value index
+FUZZ_OBJ := $(patsubst %,$(O)/fuzz/%.o,$(filter-out analyzer/main.c,$(ANALYZER_SRC)) $(FUZZ_RECORDER:%=preload/recorder/%.c))
 
 $(O)/fuzz/%.c.o: %.c | $(O)/.have-build
 	@mkdir -p $(@D)
@@ -203,8 +217,8 @@ REFRESH_LOADER = @if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; 
 clean:
 	rm -rf $(O)
 
-.PHONY: all shim recorder analyzer unit test-programs check-fast check-now check check-long demo demo-now bench \
-	bench-now lint check-arm64 check-fresh format docs fuzz install uninstall clean
+.PHONY: all shim recorder analyzer unit test-programs check-fast check-now check loaders-now check-loaders check-long demo demo-now bench \
+	bench-now lint check-arm64 check-gpu check-fresh format docs fuzz install uninstall clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts.h"
+#include "ancestry.h"
 #include "clock.h"
 #include "pool.h"
 #include "procfs.h"
@@ -169,6 +170,7 @@ void facts_write(struct facts *facts, struct st_ring *ring, struct out *out)
 	write_process(facts, out);
 	write_command(ring, out);
 	write_system(ring, out);
+	ancestry_write(ring, out);
 	write_lines("env", ring->environment, out);
 	write_lines("setting", ring->settings, out);
 }

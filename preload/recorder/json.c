@@ -7,12 +7,14 @@
 
 #define DEPTH_MAX 64
 
-void json_begin(struct json *json, int fd, uint64_t at, uint64_t end)
+void json_begin(struct json *json, int fd, uint64_t at, uint64_t end, const struct source_cache *cache)
 {
 	memset(json, 0, offsetof(struct json, bytes));
 	json->fd = fd;
 	json->at = at;
 	json->end = end;
+	if (cache)
+		json->cache = *cache;
 }
 
 /* --- bytes ----------------------------------------------------------------------------------- */
@@ -28,13 +30,14 @@ int json_fail(struct json *json, const char *error)
 static int peek(struct json *json)
 {
 	uint64_t left = json->end - json->at;
+	size_t size = left < sizeof(json->bytes) ? (size_t)left : sizeof(json->bytes);
 	ssize_t n;
 
 	if (!left || json->read_error)
 		return -1;
 	if (json->at < json->window || json->at - json->window >= json->used) {
-		n = pread(json->fd, json->bytes,
-		          left < sizeof(json->bytes) ? (size_t)left : sizeof(json->bytes), (off_t)json->at);
+		json->own += source_missing(&json->cache, json->at, size);
+		n = pread(json->fd, json->bytes, size, (off_t)json->at);
 		if (n <= 0) {
 			json->read_error = n ? errno : EIO;
 			return -1;

@@ -7,6 +7,8 @@
 #ifndef SPARKTRACE_RECORDER_JSON_H
 #define SPARKTRACE_RECORDER_JSON_H
 
+#include "source.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,13 +17,15 @@ struct json {
 	uint64_t at, end; /* offsets in the file: next byte, end of the text */
 	const char *error;
 	int read_error;
+	struct source_cache cache;
+	uint64_t own;    /* bytes that came into the page cache because of us */
 	uint64_t window; /* offset of bytes[0] */
 	size_t used;
 	unsigned char bytes[32768];
 };
 
-/* The descriptor stays the caller's. */
-void json_begin(struct json *json, int fd, uint64_t at, uint64_t end);
+/* The descriptor stays the caller's. `cache` may be NULL. */
+void json_begin(struct json *json, int fd, uint64_t at, uint64_t end, const struct source_cache *cache);
 
 /* Notes what is wrong, unless something was already; returns -EINVAL. */
 int json_fail(struct json *json, const char *error);

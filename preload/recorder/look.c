@@ -2,6 +2,8 @@
 #include "clock.h"
 #include "session.h"
 
+#include <string.h>
+
 #define COPIED_STEP (UINT64_C(256) << 20)
 #define PROVING     (1u << ST_MOMENT_FIRST_WEIGHT | 1u << ST_MOMENT_LAST_WEIGHT | 1u << ST_MOMENT_FAILED)
 
@@ -137,14 +139,30 @@ void session_look(struct session *session, uint64_t now)
 		look_at_cache(session);
 }
 
+/* Whose files occur in stacks: native modules here, Python files as they come (watch.c). */
+static bool study_packages(struct session *session)
+{
+	const struct modules *modules = &session->symbols.modules;
+
+	if (session->modules_asked != modules->next) {
+		for (uint32_t i = 0; i < modules->count; i++)
+			packages_add(&session->packages, modules->all[i].path, strlen(modules->all[i].path));
+		session->modules_asked = modules->next;
+	}
+	return packages_work(&session->packages, &session->out);
+}
+
 bool session_study(struct session *session, bool hurry)
 {
 	bool active = cadence_is_active(&session->cadence, clock_now()), more;
 
 	facts_look(&session->facts, &session->out);
 	symbols_place(&session->symbols, &session->out);
-	more = weights_work(&session->weights, &session->cache, &session->out, hurry);
-	if (hurry || !active)
+	more = shards_work(&session->shards, &session->weights, &session->out, hurry);
+	more |= weights_work(&session->weights, &session->cache, &session->out, hurry);
+	if (hurry || !active) {
 		more |= symbols_work(&session->symbols, &session->out, hurry);
+		more |= study_packages(session);
+	}
 	return more;
 }

@@ -50,6 +50,11 @@ static const struct number status_numbers[] = {
 	{"VmHWM", FIELD(rss_peak), 0, 0},     {NULL, 0, 0, 0},
 };
 
+static const struct number io_numbers[] = {
+	{"read_bytes", FIELD(io_read), 0, 0},
+	{NULL, 0, 0, 0},
+};
+
 static const struct number own_numbers[] = {
 	{"RssAnon", FIELD(recorder), 1, 0},
 	{"RssShmem", FIELD(recorder), 1, 0},
@@ -114,6 +119,11 @@ void procfs_parse_status(const char *text, struct st_ev_sample *sample)
 	parse_numbers(text, status_numbers, sample);
 }
 
+void procfs_parse_io(const char *text, struct st_ev_sample *sample)
+{
+	parse_numbers(text, io_numbers, sample);
+}
+
 void procfs_parse_vmstat(const char *text, struct st_ev_sample *sample)
 {
 	parse_numbers(text, vmstat_numbers, sample);
@@ -163,6 +173,16 @@ void procfs_parse_zoneinfo(const char *text, uint64_t page_size, struct st_ev_sa
 	sample->watermark = high * page_size;
 }
 
+uint64_t procfs_parse_private(const char *text)
+{
+	const char *at = strstr(text, "\nPrivate_Dirty:");
+	unsigned long long kilobytes;
+
+	if (!at || sscanf(at, " Private_Dirty: %llu kB", &kilobytes) != 1)
+		return ST_UNKNOWN;
+	return kilobytes * 1024;
+}
+
 uint64_t procfs_parse_statm(const char *text, uint64_t page_size)
 {
 	uint64_t resident, shared;
@@ -188,6 +208,8 @@ int procfs_parse_stat(const char *text, struct procfs_stat *ret_stat)
 
 		if (field == 4)
 			stat.ppid = (uint32_t)value;
+		else if (field == 12)
+			stat.major_faults = value;
 		else if (field == 22)
 			stat.start_time = value;
 		else if (field == 28)

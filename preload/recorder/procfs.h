@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* /proc/meminfo, /proc/PID/status, /proc/self/status, /proc/vmstat, /proc/pressure/memory. */
+/* /proc/meminfo, /proc/PID/status, /proc/PID/io, /proc/vmstat, /proc/pressure/memory. */
 void procfs_parse_meminfo(const char *text, struct st_ev_sample *sample);
 void procfs_parse_status(const char *text, struct st_ev_sample *sample);
+void procfs_parse_io(const char *text, struct st_ev_sample *sample);
 void procfs_parse_vmstat(const char *text, struct st_ev_sample *sample);
 void procfs_parse_pressure(const char *text, struct st_ev_sample *sample);
 
@@ -25,12 +26,16 @@ uint64_t procfs_parse_own(const char *text);
 /* Anonymous bytes of a /proc/PID/statm (resident - shared); 0 for kernel threads and zombies. */
 uint64_t procfs_parse_statm(const char *text, uint64_t page_size);
 
+/* Private_Dirty of a /proc/PID/smaps_rollup, bytes; ST_UNKNOWN where it has none. */
+uint64_t procfs_parse_private(const char *text);
+
 /* /proc/PID/stat. exit_code is the wait status, 0 where it may not be seen. */
 struct procfs_stat {
 	char state;
 	uint32_t ppid;
 	uint64_t start_time;  /* clock ticks after boot */
 	uint64_t start_stack; /* changes with every exec, where addresses are random */
+	uint64_t major_faults; /* of all threads so far */
 	int exit_code;
 };
 

@@ -43,7 +43,7 @@ struct entry {
 	bool has_dtype, has_shape, has_offsets;
 };
 
-static int read_dtype(struct safetensors *reader, struct entry *entry, struct safetensors_tensor *tensor)
+static int read_dtype(struct safetensors *reader, struct entry *entry, struct file_tensor *tensor)
 {
 	char name[32];
 	size_t i;
@@ -60,7 +60,7 @@ static int read_dtype(struct safetensors *reader, struct entry *entry, struct sa
 	return 0;
 }
 
-static int read_shape(struct safetensors *reader, struct entry *entry, struct safetensors_tensor *tensor)
+static int read_shape(struct safetensors *reader, struct entry *entry, struct file_tensor *tensor)
 {
 	uint64_t elements = 1, length;
 	int more;
@@ -93,8 +93,7 @@ static int read_offsets(struct safetensors *reader, struct entry *entry)
 	return json_expect(&reader->json, ']', "data_offsets has more than two numbers");
 }
 
-static int check_entry(struct safetensors *reader, const struct entry *entry,
-                       struct safetensors_tensor *tensor)
+static int check_entry(struct safetensors *reader, const struct entry *entry, struct file_tensor *tensor)
 {
 	uint64_t bits;
 
@@ -113,7 +112,7 @@ static int check_entry(struct safetensors *reader, const struct entry *entry,
 	return 0;
 }
 
-static int read_entry(struct safetensors *reader, struct safetensors_tensor *tensor)
+static int read_entry(struct safetensors *reader, struct file_tensor *tensor)
 {
 	struct entry entry = {0};
 	char key[32];
@@ -151,8 +150,10 @@ uint64_t safetensors_header(int fd, uint64_t file_size)
 	return length < 2 || length > HEADER_MAX || length > file_size - 8 ? 0 : 8 + length;
 }
 
-int safetensors_open(int fd, uint64_t file_size, struct safetensors **ret_reader)
+int safetensors_open(int fd, uint64_t file_size, const struct source_cache *cache,
+                     struct safetensors **ret_reader)
 {
+	uint64_t own = cache && file_size >= 8 ? source_missing(cache, 0, 8) : 0;
 	uint64_t header = safetensors_header(fd, file_size);
 	struct safetensors *reader;
 
@@ -161,7 +162,8 @@ int safetensors_open(int fd, uint64_t file_size, struct safetensors **ret_reader
 	reader = malloc(sizeof(*reader));
 	if (!reader)
 		return -ENOMEM;
-	json_begin(&reader->json, fd, 8, header);
+	json_begin(&reader->json, fd, 8, header, cache);
+	reader->json.own = own;
 	reader->data = file_size - header;
 	reader->covered = 0;
 	reader->begun = false;
@@ -192,7 +194,7 @@ static int end_header(struct safetensors *reader)
 	return 0;
 }
 
-static int read_next(struct safetensors *reader, struct safetensors_tensor *tensor)
+static int read_next(struct safetensors *reader, struct file_tensor *tensor)
 {
 	int rc;
 
@@ -212,7 +214,7 @@ static int read_next(struct safetensors *reader, struct safetensors_tensor *tens
 	}
 }
 
-int safetensors_next(struct safetensors *reader, struct safetensors_tensor *ret_tensor)
+int safetensors_next(struct safetensors *reader, struct file_tensor *ret_tensor)
 {
 	int rc = reader->json.error ? -EINVAL : read_next(reader, ret_tensor);
 
@@ -223,6 +225,11 @@ const char *safetensors_error(const struct safetensors *reader, uint64_t *ret_of
 {
 	*ret_offset = reader->json.at;
 	return reader->json.error ? reader->json.error : "";
+}
+
+uint64_t safetensors_own(const struct safetensors *reader)
+{
+	return reader->json.own;
 }
 
 void safetensors_free(struct safetensors *reader)

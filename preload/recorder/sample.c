@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sample.h"
 #include "clock.h"
+#include "others.h"
 #include "procfs.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TEXT_MAX        (512u << 10) /* zoneinfo of a machine with many processors */
@@ -106,6 +104,8 @@ void sampler_init(struct sampler *sampler, struct st_ring *ring)
 	*sampler = (struct sampler){.ring = ring, .page_size = (uint64_t)sysconf(_SC_PAGESIZE)};
 	sampler->others = ST_UNKNOWN;
 	sampler->fd[SAMPLE_STATUS] = open_proc(ring->pid, "status");
+	sampler->fd[SAMPLE_IO] = open_proc(ring->pid, "io");
+	sampler->fd[SAMPLE_STAT] = open_proc(ring->pid, "stat");
 	sampler->fd[SAMPLE_MEMINFO] = open_proc(0, "meminfo");
 	sampler->fd[SAMPLE_ZONEINFO] = open_proc(0, "zoneinfo");
 	sampler->fd[SAMPLE_VMSTAT] = open_proc(0, "vmstat");
@@ -176,49 +176,13 @@ static uint64_t simulated_bytes(struct sampler *sampler)
 
 /* --- the others ------------------------------------------------------------------------------ */
 
-static uint64_t anon_of(const char *pid, uint64_t page_size)
-{
-	char path[300], line[128];
-
-	snprintf(path, sizeof(path), "/proc/%s/statm", pid);
-	return procfs_read(path, line, sizeof(line)) > 0 ? procfs_parse_statm(line, page_size) : 0;
-}
-
-/*
- * The shim scans mappings in short-lived processes that share the program's memory, and so does every vfork: what
- * they have is the program's. Asked before their bytes are read, so that one that ends meanwhile counts nothing.
- */
-static bool shares_memory(const struct sampler *sampler, uint32_t pid)
-{
-	return syscall(SYS_kcmp, sampler->ring->pid, pid, KCMP_VM, 0, 0) == 0;
-}
-
-static uint64_t sum_others(const struct sampler *sampler)
-{
-	uint64_t bytes = 0;
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-
-	if (!dir)
-		return ST_UNKNOWN;
-	while ((entry = readdir(dir))) {
-		uint32_t pid = isdigit((unsigned char)entry->d_name[0]) ? (uint32_t)atoi(entry->d_name) : 0;
-
-		if (pid && pid != sampler->ring->pid && pid != (uint32_t)getpid() &&
-		    !shares_memory(sampler, pid))
-			bytes += anon_of(entry->d_name, sampler->page_size);
-	}
-	closedir(dir);
-	return bytes;
-}
-
 static void look_at_others(struct sampler *sampler, bool exact)
 {
 	uint64_t before = clock_cost(), now = clock_now(), pause;
 
 	if (now < sampler->others_next && !(exact && now + 10 * sampler->others_cost > sampler->others_next))
 		return;
-	sampler->others = sum_others(sampler);
+	sampler->others = others_anon(sampler->ring->pid, sampler->page_size);
 	sampler->others_cost = clock_cost() - before;
 	pause = sampler->others_cost * OTHERS_SHARE;
 	sampler->others_next = now + (pause > OTHERS_INTERVAL ? pause : OTHERS_INTERVAL);
@@ -237,6 +201,14 @@ static bool read_source(const struct sampler *sampler, enum sample_source source
 	return sampler->fd[source] >= 0 && procfs_read_fd(sampler->fd[source], text, sizeof(text)) > 0;
 }
 
+static void read_faults(const struct sampler *sampler, struct st_ev_sample *sample)
+{
+	struct procfs_stat stat;
+
+	if (read_source(sampler, SAMPLE_STAT) && !procfs_parse_stat(text, &stat))
+		sample->major_faults = stat.major_faults;
+}
+
 /* The program and the pool first and close together: these are subtracted from each other. */
 static void read_sources(struct sampler *sampler, struct st_ev_sample *sample)
 {
@@ -250,6 +222,9 @@ static void read_sources(struct sampler *sampler, struct st_ev_sample *sample)
 		procfs_parse_meminfo(text, sample);
 	if (read_source(sampler, SAMPLE_ZONEINFO))
 		procfs_parse_zoneinfo(text, sampler->page_size, sample);
+	if (read_source(sampler, SAMPLE_IO))
+		procfs_parse_io(text, sample);
+	read_faults(sampler, sample);
 	if (read_source(sampler, SAMPLE_VMSTAT))
 		procfs_parse_vmstat(text, sample);
 	if (read_source(sampler, SAMPLE_PRESSURE))

@@ -119,6 +119,7 @@ static void start(struct session *session, struct st_ring *ring, uint64_t ring_i
 	session->sampled = clock_now();
 	session->oom_kills_start = session->sampler.last.oom_kills;
 	cache_init(&session->cache, page_size);
+	shards_init(&session->shards, page_size);
 	anon_init(&session->anon, ring->pid, page_size, catch_up, session);
 	symbols_init(&session->symbols, ring->pid);
 	drain_init(&session->drain, ring, &session->out);
@@ -135,8 +136,10 @@ static void release(struct session *session)
 	syncer_release(&session->syncer);
 	follow_release(&session->follow);
 	facts_release(&session->facts);
+	packages_release(&session->packages);
 	symbols_release(&session->symbols);
 	anon_release(&session->anon);
+	shards_release(&session->shards);
 	weights_release(&session->weights);
 	cache_release(&session->cache);
 	sampler_release(&session->sampler);

@@ -9,8 +9,10 @@
 #include "drain.h"
 #include "facts.h"
 #include "follow.h"
+#include "packages.h"
 #include "ringfile.h"
 #include "sample.h"
+#include "shards.h"
 #include "symbols.h"
 #include "syncer.h"
 #include "weights.h"
@@ -24,8 +26,10 @@ struct session {
 	struct cadence cadence;
 	struct cache cache;
 	struct weights weights;
+	struct shards shards;
 	struct anon anon;
 	struct symbols symbols;
+	struct packages packages;
 	struct facts facts;
 	struct syncer syncer;
 
@@ -38,6 +42,7 @@ struct session {
 	uint64_t lost; /* ring->lost_count, as of the table of mappings */
 
 	/* What has been done. */
+	uint64_t modules_asked; /* symbols.modules.next when their packages were asked for */
 	uint64_t copied_sampled;
 	uint64_t next_exec_look, next_finish;
 	uint64_t sampled, looked, scanned; /* when last */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock.h"
+#include "relief.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -43,13 +44,24 @@ static void watch_file(struct session *session, const struct st_ev_file *file)
 	         (const char *)(file + 1));
 	keep_format(session, file->id, file->format);
 	cache_add(&session->cache, &session->out, file, path, session->ring->directory);
-	if (file->format == ST_FILE_SAFETENSORS)
-		weights_add(&session->weights, file->id);
+	weights_add(&session->weights, file);
+	shards_add(&session->shards, path, session->ring->directory);
 }
 
 static void watch_stack(struct session *session, const struct st_ev_stack *stack)
 {
 	symbols_add(&session->symbols, (const uint64_t *)(stack + 1), stack->r.words - sizeof(*stack) / 8);
+}
+
+/* "name file" */
+static void watch_code(struct session *session, const struct st_ev_code *code)
+{
+	const char *text = (const char *)(code + 1), *blank;
+	size_t length = strnlen(text, (size_t)code->r.words * 8 - sizeof(*code));
+
+	blank = memchr(text, ' ', length);
+	if (blank)
+		packages_add(&session->packages, blank + 1, length - (size_t)(blank + 1 - text));
 }
 
 static void watch_map(struct session *session, const struct st_ev_map *map)
@@ -99,6 +111,12 @@ static void watch_remap(struct session *session, const struct st_ev_remap *remap
 	mappings_remap(&session->anon.mappings, remap);
 }
 
+static void watch_relief(struct session *session, const struct st_ev_relief *relief)
+{
+	relief_watch(&session->cache, relief);
+	cadence_move(&session->cadence, clock_now());
+}
+
 static void watch_protect(struct session *session, const struct st_ev_protect *protect)
 {
 	mappings_protect(&session->anon.mappings, protect);
@@ -119,10 +137,12 @@ void session_watch(void *context, const struct st_record *record)
 	switch (record->kind) {
 		WATCH(file, watch_file);
 		WATCH(stack, watch_stack);
+		WATCH(code, watch_code);
 		WATCH(map, watch_map);
 		WATCH(unmap, watch_unmap);
 		WATCH(remap, watch_remap);
 		WATCH(protect, watch_protect);
+		WATCH(relief, watch_relief);
 		WATCH(copy, watch_copy);
 		WATCH(moment, watch_moment);
 		WATCH(child, watch_child);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
 
+#include "relief.h"
+#include "relief_drop.h"
 #include "touch.h"
+#include "uring.h"
 
 #include "banned.h"
+
+#define LOOK_FROM (64 << 10) /* bytes of a copy beside which a look is nothing */
 
 void call_begin_large(struct call *call, enum st_kind kind, uint64_t addr, uint64_t size)
 {
@@ -21,6 +26,23 @@ void call_begin_large(struct call *call, enum st_kind kind, uint64_t addr, uint6
 void call_begin(struct call *call)
 {
 	call_begin_large(call, ST_KIND_sync, 0, 0);
+}
+
+/* The clock is read last before the call, and first after it. */
+static void call_time(struct call *call)
+{
+	call->began = call->silent ? 0 : event_now();
+}
+
+void call_begin_timed(struct call *call)
+{
+	call_begin(call);
+	call_time(call);
+}
+
+uint64_t call_took(const struct call *call)
+{
+	return call->silent ? 0 : event_now() - call->began;
 }
 
 bool call_end(struct call *call)
@@ -93,18 +115,41 @@ CUresult release_end(struct release *release, CUresult result)
 	return result;
 }
 
+/* The driver is about to write into memory of the host that may have been relieved. */
+static void copy_target(const struct copy *copy)
+{
+	if (relief_any() && (copy->how == ST_COPY_D2H || copy->how == ST_COPY_UNIFIED))
+		relief_target((void *)copy->dst, copy->span > copy->size ? copy->span : copy->size);
+}
+
+static void copy_drop(const struct copy *copy, CUresult result)
+{
+	bool from_host = copy->how == ST_COPY_H2D || copy->how == ST_COPY_UNIFIED;
+
+	if (relief_on(RELIEF_DROP) && from_host && result == CUDA_SUCCESS &&
+	    !(copy->call.flags & FLAG(ST_CALL_CAPTURING)))
+		drop_copied(copy->src, copy->size, copy->async, copy->stream);
+}
+
 void copy_begin(struct copy *copy)
 {
+	copy_target(copy);
 	call_begin_large(&copy->call, ST_KIND_copy, copy->src, copy->size);
+	call_time(&copy->call);
 }
 
 CUresult copy_end(struct copy *copy, CUresult result)
 {
+	uint64_t took = call_took(&copy->call);
+
 	if (!call_end(&copy->call))
 		return result;
 	EVENT(copy, .dst = copy->dst, .src = copy->src, .size = copy->size, .how = copy->how,
 	      .async = copy->async, .stream = copy->stream, .result = result, .flags = copy->call.flags,
-	      .stack = stack_id());
+	      .stack = stack_id(), .took = took);
+	copy_drop(copy, result);
+	if (copy->how == ST_COPY_H2D && copy->size >= LOOK_FROM)
+		uring_look_again();
 	call_done(&copy->call);
 	return result;
 }

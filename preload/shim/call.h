@@ -32,12 +32,13 @@ struct call {
 	struct guard own;    /* raised while we note */
 	bool silent;         /* our own code called, or nothing is recorded: no notes */
 	uint64_t flags;      /* bits of enum st_call_flag */
+	uint64_t began;      /* of call_begin_timed() */
 };
 
 /* Nested in another call? For a wrapper's own frame, before it raised anything. */
 static inline uint64_t call_flags(void)
 {
-	return call_nested() ? FLAG(ST_CALL_NESTED) : 0;
+	return call_nested() || guard_thread.cufile ? FLAG(ST_CALL_NESTED) : 0;
 }
 
 /*
@@ -47,6 +48,10 @@ static inline uint64_t call_flags(void)
  */
 void call_begin(struct call *call);
 void call_begin_large(struct call *call, enum st_kind kind, uint64_t addr, uint64_t size);
+
+/* The same, and looks at the clock; before call_end() call_took() tells how long the call was, ns. */
+void call_begin_timed(struct call *call);
+uint64_t call_took(const struct call *call);
 
 /* Takes the mark back. True: note, then call_done(). errno is the driver's until then, and after. */
 bool call_end(struct call *call);
@@ -95,6 +100,7 @@ struct copy {
 	bool async; /* not over when the call returns */
 	uint64_t stream;
 	struct call call;
+	uint64_t span; /* from the first byte to the last of a target with gaps; 0: no gaps */
 };
 
 void copy_begin(struct copy *copy);

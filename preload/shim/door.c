@@ -2,6 +2,7 @@
 /* What dlsym and dlvsym do, behind the stubs of <arch>/dlsym.S. */
 #include "door.h"
 
+#include "cufile.h"
 #include "driver.h"
 #include "real.h"
 
@@ -30,7 +31,7 @@ static bool before_us(void *caller)
  */
 static bool door_ours(void *handle, const char *name, void *caller)
 {
-	return driver_owns(name) && (handle != RTLD_NEXT || before_us(caller));
+	return (driver_owns(name) || cufile_owns(name)) && (handle != RTLD_NEXT || before_us(caller));
 }
 
 /*
@@ -44,9 +45,15 @@ static void *door_lookup(void *handle, const char *name, void *caller)
 	if (handle == RTLD_DEFAULT)
 		return driver_beyond(name, caller);
 	address = real()->dlsym(handle, name);
-	if (driver_is_wrapper(address) && handle != real_own())
+	if ((driver_is_wrapper(address) || cufile_is_wrapper(address)) && handle != real_own())
 		address = real()->dlsym(RTLD_NEXT, name);
 	return address;
+}
+
+/* What the program gets in place of the address that it would have got. */
+static void *door_answer(const char *name, void *address)
+{
+	return cufile_owns(name) ? cufile_wrapped(name, address) : driver_wrapped(address);
 }
 
 struct door door_dlsym(void *handle, const char *name, const char *version, void *caller)
@@ -54,12 +61,12 @@ struct door door_dlsym(void *handle, const char *name, const char *version, void
 	(void)version;
 	if (!door_ours(handle, name, caller))
 		return (struct door){(void *)real()->dlsym, NULL};
-	return (struct door){NULL, driver_wrapped(door_lookup(handle, name, caller))};
+	return (struct door){NULL, door_answer(name, door_lookup(handle, name, caller))};
 }
 
 struct door door_dlvsym(void *handle, const char *name, const char *version, void *caller)
 {
 	if (!door_ours(handle, name, caller) || handle == RTLD_DEFAULT || handle == RTLD_NEXT)
 		return (struct door){(void *)real()->dlvsym, NULL};
-	return (struct door){NULL, driver_wrapped(real()->dlvsym(handle, name, version))};
+	return (struct door){NULL, door_answer(name, real()->dlvsym(handle, name, version))};
 }

@@ -35,6 +35,13 @@ static inline uint32_t thread_in(uint32_t pid)
 	return guard_thread.tid;
 }
 
+uint32_t event_thread(void)
+{
+	struct life *life = life_get();
+
+	return life ? thread_in(life->pid) : 0;
+}
+
 bool event_wanted(void)
 {
 	struct life *life = life_get();
@@ -57,8 +64,8 @@ static bool worth_waking(struct life *life, const struct st_record *record)
 	atomic_store_explicit(&life->last, record->time, memory_order_relaxed);
 	if (likely(!atomic_load_explicit(&life->ring->sleeping, memory_order_relaxed)))
 		return false;
-	return record->kind == ST_KIND_moment || record->time - last > REST_NS ||
-	       producer_waiting(life->ring) > life->ring_size / 4;
+	return record->kind == ST_KIND_moment || record->kind == ST_KIND_relief ||
+	       record->time - last > REST_NS || producer_waiting(life->ring) > life->ring_size / 4;
 }
 
 static uint64_t ring_put(struct life *life, const struct piece *piece)

@@ -43,6 +43,9 @@ bool event_wanted(void);
 /* True: a recording runs, so stacks and readings of the driver's state are worth their price. */
 bool event_recording(void);
 
+/* Kernel thread id of the caller, 0: nothing can be kept. */
+uint32_t event_thread(void);
+
 /* CLOCK_MONOTONIC, ns. */
 uint64_t event_now(void);
 

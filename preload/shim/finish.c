@@ -6,6 +6,7 @@
 #include "life.h"
 #include "place.h"
 #include "real.h"
+#include "relief.h"
 #include "say.h"
 #include "sys.h"
 #include "wrap_heap.h"
@@ -65,6 +66,7 @@ static __attribute__((constructor)) void shim_load(void)
 	say_prepare();
 	place_prepare();
 	heap_prepare();
+	relief_prepare();
 	life_get(); /* now: the first event may come from a vfork child, and know another pid */
 }
 

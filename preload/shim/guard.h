@@ -35,6 +35,7 @@
 struct guard_thread {
 	uintptr_t own, call;  /* address of the struct guard that raised the level, 0: down */
 	uint32_t tid, tid_of; /* kernel thread id, and the process for which it was asked (event.c) */
+	bool cufile;          /* a thread of libcufile's own: as inside a call for good (wrap_read.c) */
 };
 
 extern _Thread_local struct guard_thread guard_thread __attribute__((tls_model("initial-exec")));

@@ -9,6 +9,7 @@
 #include "sys.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "banned.h"
 
@@ -70,12 +71,47 @@ void life_forked(void)
 		memset(life, 0, sizeof(*life));
 }
 
+/* `at` is where the last record would begin if it is a map. */
+static bool is_end_of(const struct st_ev_map *map, uint64_t at, const struct st_record *record)
+{
+	const struct st_ev_unmap *unmap = (const void *)record;
+
+	return atomic_load_explicit((const _Atomic uint64_t *)&map->r.seq, memory_order_acquire) ==
+	               (ST_SEQ_MAGIC | at) &&
+	       map->r.kind == ST_KIND_map && map->r.thread == unmap->r.thread && !map->file &&
+	       map->addr == unmap->addr && map->size == unmap->size && !(map->flags & MAP_FIXED);
+}
+
+/*
+ * CPython maps and unmaps one chunk of its data stack thousands of times while a large package is imported, which would
+ * fill the buffer. The record is unmade before its room is given back, so that nobody takes what is written there next
+ * for committed; only its own thread does so, and only while it is the last one.
+ */
+static bool early_cancel(struct life *life, const struct st_record *record)
+{
+	uint64_t head = atomic_load_explicit(&life->early_head, memory_order_relaxed);
+	uint64_t at = head - sizeof(struct st_ev_map);
+	_Atomic uint64_t *seq = (void *)(life->early + at);
+
+	if (record->kind != ST_KIND_unmap || head > EARLY_SIZE || head < sizeof(struct st_ev_map) ||
+	    !is_end_of((const void *)seq, at, record))
+		return false;
+	atomic_store(seq, 0);
+	if (atomic_compare_exchange_strong(&life->early_head, &head, at))
+		return true;
+	atomic_store_explicit(seq, ST_SEQ_MAGIC | at, memory_order_release);
+	return false;
+}
+
 uint64_t early_put(struct life *life, const struct piece *piece, bool matters)
 {
 	uint64_t bytes = (uint64_t)piece->record->words * 8;
 	uint64_t room = matters ? EARLY_SIZE : EARLY_SIZE / 4 * 3;
-	uint64_t head = atomic_load_explicit(&life->early_head, memory_order_relaxed);
+	uint64_t head;
 
+	if (early_cancel(life, piece->record))
+		return 0;
+	head = atomic_load_explicit(&life->early_head, memory_order_relaxed);
 	do {
 		if (head & EARLY_CLOSED)
 			return 0;

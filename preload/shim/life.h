@@ -62,7 +62,11 @@ static inline enum life_state life_state(const struct life *life)
 /* In a fork child, where the kernel may not have wiped the pages. */
 void life_forked(void);
 
-/* The early buffer. early_put: seq, or 0 when full or closed; a record that matters may use the last quarter too. */
+/*
+ * The early buffer. early_put: seq; 0 when full or closed, or when the record only takes back the one before it (the end
+ * of the anonymous mapping that this thread made last): both are gone then. A record that matters may use the last
+ * quarter too.
+ */
 uint64_t early_put(struct life *life, const struct piece *piece, bool matters);
 
 /* Closes it, and moves what it holds to the front of a ring that nobody knows yet. */

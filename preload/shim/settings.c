@@ -14,7 +14,7 @@
 
 #include "banned.h"
 
-enum kind { KIND_SIZE, KIND_COUNT, KIND_MS, KIND_FLAG, KIND_SWITCH, KIND_UNWIND, KIND_PATH };
+enum kind { KIND_SIZE, KIND_COUNT, KIND_MS, KIND_FLAG, KIND_SWITCH, KIND_UNWIND, KIND_RELIEF, KIND_PATH };
 
 static const struct row {
 	const char *name;
@@ -31,6 +31,7 @@ static const struct row {
 
 static const char *const flag_words[] = {"0", "1", NULL};
 static const char *const switch_words[] = {"off", "on", NULL};
+static const char *const relief_words[] = {"readonly", "drop", NULL}; /* bit by bit */
 static const char *const unwind_words[] = {"auto", "frame", "libunwind", "off", NULL};
 
 static const struct unit {
@@ -113,6 +114,34 @@ static bool parse_word(const char *value, const char *const *words, uint64_t *re
 	return false;
 }
 
+/* Words with commas between, each a bit; `off` stands alone. */
+static bool parse_relief(const char *value, uint64_t *ret_bits)
+{
+	uint64_t bits = 0, bit;
+	char word[16];
+
+	if (strcmp(value, "off") == 0) {
+		*ret_bits = 0;
+		return true;
+	}
+	for (const char *at = value;; at++) {
+		size_t length = strcspn(at, ",");
+
+		if (length >= sizeof(word))
+			return false;
+		memcpy(word, at, length);
+		word[length] = '\0';
+		if (!parse_word(word, relief_words, &bit))
+			return false;
+		bits |= UINT64_C(1) << bit;
+		at += length;
+		if (!*at)
+			break;
+	}
+	*ret_bits = bits;
+	return true;
+}
+
 static bool parse_number(enum kind kind, const char *value, uint64_t *ret_number)
 {
 	switch (kind) {
@@ -128,6 +157,8 @@ static bool parse_number(enum kind kind, const char *value, uint64_t *ret_number
 		return parse_word(value, switch_words, ret_number);
 	case KIND_UNWIND:
 		return parse_word(value, unwind_words, ret_number);
+	case KIND_RELIEF:
+		return parse_relief(value, ret_number);
 	case KIND_PATH:
 		break;
 	}

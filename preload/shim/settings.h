@@ -20,9 +20,16 @@
 #define SETTING_TYPE_FLAG   uint64_t     /* 0 or 1 */
 #define SETTING_TYPE_SWITCH uint64_t     /* on or off: 1 or 0 */
 #define SETTING_TYPE_UNWIND uint64_t     /* a word of enum setting_unwind */
+#define SETTING_TYPE_RELIEF uint64_t     /* off, or words of enum setting_relief, commas between: bits */
 #define SETTING_TYPE_PATH   const char * /* a path, "" when not set */
 
 enum setting_unwind { UNWIND_AUTO, UNWIND_FRAME, UNWIND_LIBUNWIND, UNWIND_OFF };
+
+/*
+ * readonly: weight files that are asked for private and writable are mapped without write permission.
+ * drop: the page cache of a weight range is given back once it has been used.
+ */
+enum setting_relief { RELIEF_READONLY = 1, RELIEF_DROP = 2 };
 
 struct settings {
 #define SETTING(id, name, kind, standard, help) SETTING_TYPE_##kind id;

@@ -2,6 +2,7 @@
 #include "stack.h"
 
 #include "event.h"
+#include "python.h"
 #include "settings.h"
 #include "unwind.h"
 
@@ -15,7 +16,7 @@
 #define PROBES     16u
 
 /*
- * Known stacks, by a 64-bit hash of their addresses: the chance that two of a full table share one is below 1 in
+ * Known stacks, by a 64-bit hash of their addresses and Python frames: the chance that two of a full table share one is below 1 in
  * 10^10. The slot's place is the identifier. A slot is empty (0), being defined by some thread (DEFINED not set), or
  * defined. A thread that meets one being defined goes on to the next slot: a stack may so get two identifiers,
  * but none is ever used before the record that defines it.
@@ -36,6 +37,15 @@ void stack_own(const void *start, const void *end)
 	atomic_store(&own_end, (const char *)end);
 }
 
+static unsigned depth(void)
+{
+	uint64_t wanted = settings_get()->stack_depth;
+
+	return settings_get()->unwind == UNWIND_OFF ? 0
+	       : wanted < STACK_FRAMES              ? (unsigned)wanted
+	                                            : STACK_FRAMES;
+}
+
 void stack_prepare(void)
 {
 	enum setting_unwind unwind = settings_get()->unwind;
@@ -50,6 +60,8 @@ void stack_prepare(void)
 		stack_own(__ehdr_start, etext);
 	if (wanted && settings_get()->stack_depth && libunwind_open())
 		atomic_store(&tables, true);
+	if (depth())
+		python_prepare();
 }
 
 static void leave_out_own(struct walk *walk)
@@ -61,15 +73,6 @@ static void leave_out_own(struct walk *walk)
 		walk->frame++;
 		walk->count--;
 	}
-}
-
-static unsigned depth(void)
-{
-	uint64_t wanted = settings_get()->stack_depth;
-
-	return settings_get()->unwind == UNWIND_OFF ? 0
-	       : wanted < STACK_FRAMES              ? (unsigned)wanted
-	                                            : STACK_FRAMES;
 }
 
 void stack_take(struct walk *walk)
@@ -85,24 +88,50 @@ void stack_take(struct walk *walk)
 	}
 }
 
-static uint64_t stack_hash(const struct walk *walk)
-{
-	uint64_t hash = walk->count * 2 + walk->cut;
+/* What a stack identifier stands for. */
+struct both {
+	struct walk native;
+	struct python_walk python;
+};
 
-	for (unsigned i = 0; i < walk->count; i++) {
-		hash = (hash ^ walk->frame[i]) * UINT64_C(0x9E3779B97F4A7C15);
-		hash ^= hash >> 29;
-	}
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+	return hash ^ hash >> 29;
+}
+
+static uint64_t stack_hash(const struct both *both)
+{
+	uint64_t hash = both->native.count * 2 + both->native.cut;
+
+	for (unsigned i = 0; i < both->native.count; i++)
+		hash = mix(hash, both->native.frame[i]);
+	if (both->python.count)
+		hash = mix(hash, both->python.count * 2 + both->python.cut);
+	for (unsigned i = 0; i < both->python.count; i++)
+		hash = mix(hash, both->python.frame[i]);
 	return (hash & ~DEFINED) | 2;
 }
 
-/* Writes the record; when that finds no room the slot is given back, and the stack is new next time. */
-static uint32_t stack_define(unsigned slot, uint64_t hash, const struct walk *walk)
+static uint64_t cut_flag(bool cut)
 {
-	uint64_t flags = walk->cut ? UINT64_C(1) << ST_STACK_CUT : 0;
-	bool written = EVENT_TAIL(stack, walk->frame, walk->count * sizeof(walk->frame[0]), .id = slot + 1,
-	                          .flags = flags);
+	return cut ? UINT64_C(1) << ST_STACK_CUT : 0;
+}
 
+/*
+ * Writes the record; when that finds no room the slot is given back, and the stack is new next time. Python frames that
+ * find none are lost, and counted as such: the identifier stays what it is.
+ */
+static uint32_t stack_define(unsigned slot, uint64_t hash, const struct both *both)
+{
+	const struct walk *native = &both->native;
+	const struct python_walk *python = &both->python;
+	bool written = EVENT_TAIL(stack, native->frame, native->count * sizeof(native->frame[0]),
+	                          .id = slot + 1, .flags = cut_flag(native->cut));
+
+	if (written && python->count)
+		EVENT_TAIL(frames, python->frame, python->count * sizeof(python->frame[0]), .id = slot + 1,
+		           .flags = cut_flag(python->cut));
 	atomic_store_explicit(&slots[slot], written ? hash | DEFINED : 0, memory_order_release);
 	return written ? slot + 1 : 0;
 }
@@ -125,11 +154,11 @@ static uint32_t stack_find(uint64_t hash, unsigned *ret_slot)
 	return 0;
 }
 
-static uint32_t stack_intern(const struct walk *walk)
+static uint32_t stack_intern(const struct both *both)
 {
-	uint64_t hash = stack_hash(walk);
+	uint64_t hash = stack_hash(both);
 
-	for (unsigned i = 0; walk->count && i < PROBES; i++) {
+	for (unsigned i = 0; both->native.count && i < PROBES; i++) {
 		uint64_t empty = 0;
 		unsigned slot;
 		uint32_t id = stack_find(hash, &slot);
@@ -137,32 +166,42 @@ static uint32_t stack_intern(const struct walk *walk)
 		if (id || slot == SLOTS)
 			return id;
 		if (atomic_compare_exchange_strong(&slots[slot], &empty, hash))
-			return stack_define(slot, hash, walk);
+			return stack_define(slot, hash, both);
 	}
 	return 0;
+}
+
+/* A walk through the interpreter's structures takes some 3 KB of stack. */
+static void python_frames(struct both *both)
+{
+	both->python.count = 0;
+	if (!both->native.frames || !stack_is_small())
+		python_take(&both->native, &both->python);
 }
 
 uint32_t stack_id(void)
 {
 	uintptr_t frame[STACK_FRAMES + OWN_FRAMES];
-	struct walk walk = {.frame = frame, .room = depth() + OWN_FRAMES};
+	struct both both = {.native = {.frame = frame, .room = depth() + OWN_FRAMES}};
 	unsigned slot;
 	uint32_t id;
 
-	if (walk.room == OWN_FRAMES || !atomic_load_explicit(&own_end, memory_order_acquire) ||
+	if (both.native.room == OWN_FRAMES || !atomic_load_explicit(&own_end, memory_order_acquire) ||
 	    !event_recording())
 		return 0;
-	stack_take(&walk);
-	id = stack_find(stack_hash(&walk), &slot);
+	stack_take(&both.native);
+	python_frames(&both);
+	id = stack_find(stack_hash(&both), &slot);
 	if (id)
 		return id;
-	if (walk.frames)
-		frame_check(&walk);
-	return stack_intern(&walk);
+	if (both.native.frames)
+		frame_check(&both.native);
+	return stack_intern(&both);
 }
 
 void stack_reset(void)
 {
+	python_reset();
 	if (libunwind_forked())
 		atomic_store(&tables, false);
 	for (unsigned i = 0; i < SLOTS; i++)

@@ -122,6 +122,12 @@ static inline uint32_t sys_gettid(void)
 	return (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
 }
 
+/* The kernel's signal set, all 64 of them: libc keeps two signals for itself. `set`, `ret_old`: NULL: not wanted. */
+static inline void sys_sigmask(int how, const uint64_t *set, uint64_t *ret_old)
+{
+	sys_call4(SYS_rt_sigprocmask, how, (long)set, (long)ret_old, sizeof(*set));
+}
+
 static inline void sys_yield(void)
 {
 	sys_call3(SYS_sched_yield, 0, 0, 0);

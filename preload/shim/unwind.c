@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind.h"
 
+#include "peek.h"
 #include "real.h"
 #include "sys.h"
 
@@ -114,13 +115,10 @@ static inline uintptr_t unsign(uintptr_t back)
 #endif
 }
 
-/*
- * Asks the kernel, which reads the set before it refuses the unknown operation. Threads may run on any stack (of
- * coroutines, of signals), whose bounds nobody tells without a lock or an allocation.
- */
+/* Threads may run on any stack (of coroutines, of signals), whose bounds nobody tells without a lock or an allocation. */
 static bool readable(uintptr_t address)
 {
-	return sys_call4(SYS_rt_sigprocmask, -1, (long)(address & ~(uintptr_t)7), 0, 8) != -EFAULT;
+	return sys_readable(address & ~(uintptr_t)7);
 }
 
 /* Between the stack pointer and the end of the process's first stack everything is mapped. */

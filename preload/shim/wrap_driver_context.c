@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The start of the driver, contexts, and the program's waits for the device. */
 #include "call.h"
+#include "relief.h"
+#include "relief_drop.h"
 
 #include "banned.h"
 
@@ -130,10 +132,15 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 
 static CUresult sync_end(struct call *call, CUresult result, enum st_sync_how how, uint64_t handle)
 {
+	uint64_t took = call_took(call);
+
 	if (!call_end(call))
 		return result;
-	if (result == CUDA_SUCCESS)
-		EVENT(sync, .how = how, .handle = handle);
+	if (result == CUDA_SUCCESS) {
+		EVENT(sync, .how = how, .handle = handle, .took = took);
+		if (relief_on(RELIEF_DROP))
+			drop_synced(how, handle);
+	}
 	call_done(call);
 	return result;
 }
@@ -142,7 +149,7 @@ CUresult cuStreamSynchronize(CUstream stream)
 {
 	struct call call;
 
-	call_begin(&call);
+	call_begin_timed(&call);
 	return sync_end(&call, DRIVER(cuStreamSynchronize)(stream), ST_SYNC_STREAM, stream_of(stream, false));
 }
 
@@ -150,7 +157,7 @@ CUresult cuStreamSynchronize_ptsz(CUstream stream)
 {
 	struct call call;
 
-	call_begin(&call);
+	call_begin_timed(&call);
 	return sync_end(&call, DRIVER(cuStreamSynchronize_ptsz)(stream), ST_SYNC_STREAM,
 	                stream_of(stream, true));
 }
@@ -159,7 +166,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
 	struct call call;
 
-	call_begin(&call);
+	call_begin_timed(&call);
 	return sync_end(&call, DRIVER(cuStreamWaitEvent)(stream, event, flags), ST_SYNC_WAIT, ADDRESS(event));
 }
 
@@ -167,7 +174,7 @@ CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags)
 {
 	struct call call;
 
-	call_begin(&call);
+	call_begin_timed(&call);
 	return sync_end(&call, DRIVER(cuStreamWaitEvent_ptsz)(stream, event, flags), ST_SYNC_WAIT,
 	                ADDRESS(event));
 }
@@ -176,7 +183,7 @@ CUresult cuEventSynchronize(CUevent event)
 {
 	struct call call;
 
-	call_begin(&call);
+	call_begin_timed(&call);
 	return sync_end(&call, DRIVER(cuEventSynchronize)(event), ST_SYNC_EVENT, ADDRESS(event));
 }
 
@@ -184,7 +191,7 @@ CUresult cuCtxSynchronize(void)
 {
 	struct call call;
 
-	call_begin(&call);
+	call_begin_timed(&call);
 	return sync_end(&call, DRIVER(cuCtxSynchronize)(), ST_SYNC_CONTEXT, 0);
 }
 
@@ -192,6 +199,6 @@ CUresult cuCtxSynchronize_v2(CUcontext context)
 {
 	struct call call;
 
-	call_begin(&call);
+	call_begin_timed(&call);
 	return sync_end(&call, DRIVER(cuCtxSynchronize_v2)(context), ST_SYNC_CONTEXT, ADDRESS(context));
 }

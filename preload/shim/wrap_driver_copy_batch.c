@@ -4,6 +4,8 @@
  * (12.8) have an argument for the index of the failure, which the second ones (13.0) dropped.
  */
 #include "call.h"
+#include "relief.h"
+#include "relief_drop.h"
 
 #include "banned.h"
 
@@ -24,6 +26,8 @@ static void note_copy(const struct batch *batch, CUresult result, uint64_t dst, 
 {
 	EVENT(copy, .dst = dst, .src = src, .size = size, .how = ST_COPY_UNIFIED, .async = 1,
 	      .stream = batch->stream, .result = result, .flags = batch->call.flags, .stack = stack);
+	if (relief_on(RELIEF_DROP) && result == CUDA_SUCCESS)
+		drop_copied(src, size, true, batch->stream);
 }
 
 static CUresult batch_end(struct batch *batch, CUresult result, const CUdeviceptr *dsts,
@@ -49,6 +53,13 @@ static uint64_t sum(const size_t *sizes, size_t count)
 	return total;
 }
 
+/* What the driver is about to write may be memory of the host that was relieved. */
+static void targets(const CUdeviceptr *dsts, const size_t *sizes, size_t count)
+{
+	for (size_t i = 0; relief_any() && dsts && sizes && i < count; i++)
+		relief_target((void *)dsts[i], sizes[i]);
+}
+
 static CUresult batch_v1(PFN_cuMemcpyBatchAsync_v12080 real, CUdeviceptr *dsts, CUdeviceptr *srcs,
                          size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attr_indices,
                          size_t attr_count, size_t *failed, CUstream stream, uint64_t queue)
@@ -56,6 +67,7 @@ static CUresult batch_v1(PFN_cuMemcpyBatchAsync_v12080 real, CUdeviceptr *dsts, 
 	struct batch batch;
 	CUresult result;
 
+	targets(dsts, sizes, count);
 	batch_begin(&batch, queue, sum(sizes, count));
 	result = real(dsts, srcs, sizes, count, attrs, attr_indices, attr_count, failed, stream);
 	return batch_end(&batch, result, dsts, srcs, sizes, count);
@@ -84,6 +96,7 @@ static CUresult batch_v2(PFN_cuMemcpyBatchAsync_v13000 real, CUdeviceptr *dsts, 
 	struct batch batch;
 	CUresult result;
 
+	targets(dsts, sizes, count);
 	batch_begin(&batch, queue, sum(sizes, count));
 	result = real(dsts, srcs, sizes, count, attrs, attr_indices, attr_count, stream);
 	return batch_end(&batch, result, dsts, srcs, sizes, count);
@@ -126,6 +139,23 @@ static uint64_t sum_3d(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t count)
 	return total;
 }
 
+/* Lengths of rows and layers are in elements, which are bytes outside of arrays; 0: without gaps. */
+static uint64_t extent_span(const CUDA_MEMCPY3D_BATCH_OP *op)
+{
+	uint64_t row = op->dst.op.ptr.rowLength, layer = op->dst.op.ptr.layerHeight;
+
+	row = row > op->extent.width ? row : op->extent.width;
+	layer = layer > op->extent.height ? layer : op->extent.height;
+	return row * layer * op->extent.depth;
+}
+
+static void targets_3d(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t count)
+{
+	for (size_t i = 0; relief_any() && ops && i < count; i++)
+		if (ops[i].dst.type == CU_MEMCPY_OPERAND_TYPE_POINTER)
+			relief_target((void *)ops[i].dst.op.ptr.ptr, extent_span(&ops[i]));
+}
+
 static CUresult batch_3d_end(struct batch *batch, CUresult result, const CUDA_MEMCPY3D_BATCH_OP *ops,
                              size_t count)
 {
@@ -146,6 +176,7 @@ static CUresult batch_3d_v1(PFN_cuMemcpy3DBatchAsync_v12080 real, size_t count, 
 {
 	struct batch batch;
 
+	targets_3d(ops, count);
 	batch_begin(&batch, queue, sum_3d(ops, count));
 	return batch_3d_end(&batch, real(count, ops, failed, flags, stream), ops, count);
 }
@@ -169,6 +200,7 @@ static CUresult batch_3d_v2(PFN_cuMemcpy3DBatchAsync_v13000 real, size_t count, 
 {
 	struct batch batch;
 
+	targets_3d(ops, count);
 	batch_begin(&batch, queue, sum_3d(ops, count));
 	return batch_3d_end(&batch, real(count, ops, flags, stream), ops, count);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plain, pitched and managed device memory; pinned and registered host memory; what is said to be free. */
 #include "call.h"
+#include "relief.h"
 
 #define SHIM_WRAPS_HEAP /* for the field `free` of get_info */
 #include "banned.h"
@@ -93,10 +94,18 @@ static CUresult register_end(struct call *call, CUresult result, void *ptr, size
 	return result;
 }
 
+/* Pages that the device may write are pinned for writing, now and for good. */
+static void register_target(const void *ptr, size_t size, unsigned flags)
+{
+	if (relief_any() && !(flags & CU_MEMHOSTREGISTER_READ_ONLY) && relief_concerns(ptr, size))
+		relief_leave(ptr, size);
+}
+
 CUresult cuMemHostRegister(void *ptr, size_t size, unsigned flags)
 {
 	struct call call;
 
+	register_target(ptr, size, flags);
 	call_begin_large(&call, ST_KIND_register, ADDRESS(ptr), size);
 	return register_end(&call, DRIVER(cuMemHostRegister)(ptr, size, flags), ptr, size, flags);
 }
@@ -105,6 +114,7 @@ CUresult cuMemHostRegister_v2(void *ptr, size_t size, unsigned flags)
 {
 	struct call call;
 
+	register_target(ptr, size, flags);
 	call_begin_large(&call, ST_KIND_register, ADDRESS(ptr), size);
 	return register_end(&call, DRIVER(cuMemHostRegister_v2)(ptr, size, flags), ptr, size, flags);
 }

@@ -7,6 +7,7 @@
 #include "load.h"
 #include "real.h"
 #include "stack.h"
+#include "uring.h"
 #include "weights.h"
 
 #include <stdarg.h>
@@ -24,8 +25,10 @@ static void note_open(int fd, int dirfd, const char *path, int flags)
 	if (!guard_enter(&guard))
 		return;
 	if (event_wanted() && file_opened(fd, dirfd, path, &file) && file_weights(&file) &&
-	    load_seen(TOUCH_OPEN, &file))
+	    load_seen(TOUCH_OPEN, &file)) {
 		EVENT(open, .file = file.id, .flags = (unsigned)flags, .stack = stack_id());
+		uring_look();
+	}
 	guard_leave(&guard);
 }
 

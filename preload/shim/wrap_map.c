@@ -8,6 +8,8 @@
 #include "maps.h"
 #include "pages.h"
 #include "real.h"
+#include "relief.h"
+#include "relief_drop.h"
 #include "stack.h"
 
 #include <stdarg.h>
@@ -43,7 +45,8 @@ static void remember(uintptr_t start, size_t size, int prot, int flags, const st
 		maps_add(&mapping);
 }
 
-static void note_map(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
+/* `asked` is the program's, `prot` what the kernel was asked for instead: they differ where it was relieved. */
+static void note_map(void *addr, size_t size, int asked, int prot, int flags, int fd, off_t offset)
 {
 	struct file file = {.id = 0};
 
@@ -54,6 +57,10 @@ static void note_map(void *addr, size_t size, int prot, int flags, int fd, off_t
 	}
 	if (!(flags & MAP_ANONYMOUS) && fd >= 0 && file_of(fd, &file) && file_weights(&file))
 		load_seen(TOUCH_INSIDE, &file);
+	if (prot != asked)
+		prot = relief_add((uintptr_t)addr, size, asked, &file, offset);
+	else if (relief_any() && relief_concerns(addr, size))
+		relief_stale((uintptr_t)addr, size);
 	remember((uintptr_t)addr, size, prot, flags, &file, offset);
 	EVENT(map, .addr = (uintptr_t)addr, .size = size, .prot = (unsigned)prot, .flags = (unsigned)flags,
 	      .file = file.id, .offset = (uint64_t)offset, .stack = stack_id());
@@ -61,15 +68,22 @@ static void note_map(void *addr, size_t size, int prot, int flags, int fd, off_t
 
 EXPORT void *mmap(void *addr, size_t size, int prot, int flags, int fd, off_t offset)
 {
+	int given = prot;
 	struct guard guard;
 	void *p;
 
 	if (unlikely(flags & MAP_FIXED))
 		note_loss(addr, size);
-	p = real()->mmap(addr, size, prot, flags, fd, offset);
+	if (relief_on(RELIEF_READONLY) && guard_enter(&guard)) {
+		given = relief_prot(prot, flags, fd);
+		guard_leave(&guard);
+	}
+	p = real()->mmap(addr, size, given, flags, fd, offset);
 	if (guard_enter(&guard)) {
 		if (event_wanted())
-			note_map(p, size, prot, flags, fd, offset);
+			note_map(p, size, prot, given, flags, fd, offset);
+		else if (unlikely(given != prot) && p != MAP_FAILED) /* the recording has ended meanwhile */
+			real()->mprotect(p, size, prot);
 		guard_leave(&guard);
 	}
 	return p;
@@ -79,7 +93,7 @@ EXPORT void *mmap64(void *addr, size_t size, int prot, int flags, int fd, off64_
 	__attribute__((alias("mmap")));
 
 /* What is remembered there goes before the call: afterwards another thread may have mapped something new. */
-static uint64_t note_unmap(uintptr_t start, size_t size)
+static uint64_t note_unmap(uintptr_t start, size_t size, struct drop *drop)
 {
 	uintptr_t end = page_up(start + size);
 	unsigned cursor = 0, before = maps_count();
@@ -91,22 +105,36 @@ static uint64_t note_unmap(uintptr_t start, size_t size)
 		anon_note(start, end, ST_MOMENT_UNMAP);
 		if (before == 1 && maps_next(start, end, &cursor, &part))
 			load_ended(part.end - part.start);
+		if (relief_on(RELIEF_DROP))
+			drop_look(drop, start, end);
 		maps_cut(start, end);
 	}
 	return EVENT(unmap, .addr = start, .size = size, .stack = stack_id());
 }
 
+static int unmap(void *addr, size_t size)
+{
+	return relief_any() && relief_concerns(addr, size) ? relief_munmap(addr, size)
+	                                                   : real()->munmap(addr, size);
+}
+
 EXPORT int munmap(void *addr, size_t size)
 {
+	struct drop drop;
 	struct guard guard;
 	uint64_t seq;
 	int r;
 
+	drop.count = 0;
 	if (!guard_enter(&guard))
-		return real()->munmap(addr, size);
-	seq = note_unmap((uintptr_t)addr, size);
+		return unmap(addr, size);
+	seq = note_unmap((uintptr_t)addr, size, &drop);
 	guard_leave(&guard);
-	r = real()->munmap(addr, size);
+	r = unmap(addr, size);
+	if (unlikely(drop.count && r == 0) && guard_enter(&guard)) {
+		drop_unmapped(&drop);
+		guard_leave(&guard);
+	}
 	if (unlikely(r && seq) && guard_enter(&guard)) {
 		EVENT(revoke, .target = event_target(seq));
 		guard_leave(&guard);
@@ -177,6 +205,8 @@ EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
 		va_end(more);
 		note_loss(target, new_size);
 	}
+	if (relief_any() && relief_concerns(old, old_size))
+		relief_leave(old, old_size);
 	note_loss(old, old_size);
 	move_take(&move, (uintptr_t)old, old_size);
 	new = real()->mremap(old, old_size, new_size, flags, target);
@@ -188,9 +218,16 @@ EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
 	return new;
 }
 
+static int protect(void *addr, size_t size, int prot)
+{
+	if (relief_any() && relief_concerns(addr, size))
+		return relief_mprotect(addr, size, prot);
+	return real()->mprotect(addr, size, prot);
+}
+
 EXPORT int mprotect(void *addr, size_t size, int prot)
 {
-	int r = real()->mprotect(addr, size, prot);
+	int r = protect(addr, size, prot);
 	uintptr_t start = (uintptr_t)addr;
 	struct guard guard;
 

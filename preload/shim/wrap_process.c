@@ -10,6 +10,8 @@
 #include "guard.h"
 #include "life.h"
 #include "real.h"
+#include "relief.h"
+#include "signals.h"
 #include "sys.h"
 
 #include <errno.h>
@@ -38,6 +40,7 @@ EXPORT pid_t fork(void)
 	pid_t pid = real()->fork();
 
 	if (pid == 0) {
+		relief_forked();
 		life_forked();
 		life_get(); /* now: the first event may come from a vfork child of this one, and know another pid */
 	} else if (pid > 0) {
@@ -75,13 +78,29 @@ static uint64_t note_exec(const char *program)
 	return note_child(pid, pid == life->pid ? ST_CHILD_EXEC : ST_CHILD_VFORK, program);
 }
 
+struct exec {
+	uint64_t seq;  /* of the record to be revoked, 0: none */
+	uint64_t mask; /* to be put back */
+};
+
+static struct exec exec_begin(const char *program)
+{
+	struct exec exec = {.seq = note_exec(program)};
+
+	if (relief_on(RELIEF_READONLY))
+		signals_bare(&exec.mask);
+	return exec;
+}
+
 /* The exec came back: it failed. */
-static int exec_failed(uint64_t seq, int r)
+static int exec_failed(const struct exec *exec, int r)
 {
 	struct guard guard;
 
-	if (seq && guard_enter(&guard)) {
-		EVENT(revoke, .target = event_target(seq));
+	if (relief_on(RELIEF_READONLY))
+		signals_cover(&exec->mask);
+	if (exec->seq && guard_enter(&guard)) {
+		EVENT(revoke, .target = event_target(exec->seq));
 		guard_leave(&guard);
 	}
 	return r;
@@ -89,45 +108,45 @@ static int exec_failed(uint64_t seq, int r)
 
 EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	uint64_t seq = note_exec(path);
+	struct exec exec = exec_begin(path);
 
-	return exec_failed(seq, real()->execve(path, arguments, environment));
+	return exec_failed(&exec, real()->execve(path, arguments, environment));
 }
 
 EXPORT int execveat(int dirfd, const char *path, char *const arguments[], char *const environment[],
                     int flags)
 {
-	uint64_t seq = note_exec(path);
+	struct exec exec = exec_begin(path);
 
-	return exec_failed(seq, real()->execveat(dirfd, path, arguments, environment, flags));
+	return exec_failed(&exec, real()->execveat(dirfd, path, arguments, environment, flags));
 }
 
 EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	uint64_t seq = note_exec("");
+	struct exec exec = exec_begin("");
 
-	return exec_failed(seq, real()->fexecve(fd, arguments, environment));
+	return exec_failed(&exec, real()->fexecve(fd, arguments, environment));
 }
 
 EXPORT int execv(const char *path, char *const arguments[])
 {
-	uint64_t seq = note_exec(path);
+	struct exec exec = exec_begin(path);
 
-	return exec_failed(seq, real()->execv(path, arguments));
+	return exec_failed(&exec, real()->execv(path, arguments));
 }
 
 EXPORT int execvp(const char *file, char *const arguments[])
 {
-	uint64_t seq = note_exec(file);
+	struct exec exec = exec_begin(file);
 
-	return exec_failed(seq, real()->execvp(file, arguments));
+	return exec_failed(&exec, real()->execvp(file, arguments));
 }
 
 EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
-	uint64_t seq = note_exec(file);
+	struct exec exec = exec_begin(file);
 
-	return exec_failed(seq, real()->execvpe(file, arguments, environment));
+	return exec_failed(&exec, real()->execvpe(file, arguments, environment));
 }
 
 /* Arguments up to and with the NULL that ends them. */
@@ -195,12 +214,28 @@ EXPORT int execle(const char *path, const char *first, ...)
 	}
 }
 
+/* Mask and ignored signals go over to the child as they really are. */
+static int spawn(__typeof__(&posix_spawn) call, pid_t *ret_pid, const char *program,
+                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+                 char *const arguments[], char *const environment[])
+{
+	uint64_t mask;
+	int r;
+
+	if (!relief_on(RELIEF_READONLY))
+		return call(ret_pid, program, actions, attributes, arguments, environment);
+	signals_bare(&mask);
+	r = call(ret_pid, program, actions, attributes, arguments, environment);
+	signals_cover(&mask);
+	return r;
+}
+
 EXPORT int posix_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const arguments[],
                        char *const environment[])
 {
 	pid_t pid;
-	int r = real()->posix_spawn(&pid, path, actions, attributes, arguments, environment);
+	int r = spawn(real()->posix_spawn, &pid, path, actions, attributes, arguments, environment);
 
 	if (r == 0) {
 		if (ret_pid)
@@ -215,7 +250,7 @@ EXPORT int posix_spawnp(pid_t *ret_pid, const char *file, const posix_spawn_file
                         char *const environment[])
 {
 	pid_t pid;
-	int r = real()->posix_spawnp(&pid, file, actions, attributes, arguments, environment);
+	int r = spawn(real()->posix_spawnp, &pid, file, actions, attributes, arguments, environment);
 
 	if (r == 0) {
 		if (ret_pid)

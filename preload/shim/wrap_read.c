@@ -3,12 +3,15 @@
  * Reads from weight files, with the addresses they went to. A read from another file costs a load and a compare: it
  * is looked at only if its descriptor was once marked as a weight file's, or if it is large and weights are about.
  */
+#include "cufile.h"
 #include "event.h"
 #include "export.h"
 #include "file.h"
 #include "guard.h"
 #include "load.h"
 #include "real.h"
+#include "relief.h"
+#include "relief_drop.h"
 #include "stack.h"
 #include "sys.h"
 
@@ -31,6 +34,22 @@ static bool concerns(int fd, ssize_t got)
 	return got > 0 && (file_marked(fd) || (got >= LARGE && file_any_weights()));
 }
 
+/* Who called the wrapper. Directly in it only. */
+#define CALLER __builtin_return_address(0)
+
+/*
+ * libcufile reads where the device cannot be reached directly, on the program's thread and on its own: what it does for
+ * a call of the program is that call's record (wrap_cufile.c), the copies that follow included.
+ */
+static bool of_cufile(const void *caller)
+{
+	bool inside = cufile_inside(caller);
+
+	if (unlikely(guard_thread.cufile || inside))
+		guard_thread.cufile = inside && !call_nested();
+	return inside;
+}
+
 /* The file, when it is one of weights and a recording runs. The guard must be up. */
 static bool weights_behind(int fd, struct file *ret_file)
 {
@@ -49,17 +68,19 @@ static void note_bytes(const struct file *file, uint64_t offset, size_t got, con
 {
 	EVENT(read, .file = file->id, .offset = offset, .size = got, .addr = (uintptr_t)to, .how = how,
 	      .stack = stack_id());
+	if (relief_on(RELIEF_DROP))
+		drop_read(file, offset, got);
 	if (file->size && offset + got >= file->size)
 		load_ended(file->size);
 }
 
 static __attribute__((noinline)) void note_read(int fd, off_t offset, ssize_t got, const void *to,
-                                                enum st_read_how how)
+                                                enum st_read_how how, const void *caller)
 {
 	struct guard guard;
 	struct file file;
 
-	if (!guard_enter(&guard))
+	if (of_cufile(caller) || !guard_enter(&guard))
 		return;
 	if (weights_behind(fd, &file))
 		note_bytes(&file, offset_before(fd, offset, (size_t)got), (size_t)got, to, how);
@@ -68,19 +89,19 @@ static __attribute__((noinline)) void note_read(int fd, off_t offset, ssize_t go
 
 EXPORT ssize_t read(int fd, void *to, size_t size)
 {
-	ssize_t got = real()->read(fd, to, size);
+	ssize_t got = real()->read(fd, relief_target(to, size), size);
 
 	if (unlikely(concerns(fd, got)))
-		note_read(fd, OFFSET_OWN, got, to, ST_READ_READ);
+		note_read(fd, OFFSET_OWN, got, to, ST_READ_READ, CALLER);
 	return got;
 }
 
 EXPORT ssize_t pread(int fd, void *to, size_t size, off_t offset)
 {
-	ssize_t got = real()->pread(fd, to, size, offset);
+	ssize_t got = real()->pread(fd, relief_target(to, size), size, offset);
 
 	if (unlikely(concerns(fd, got)))
-		note_read(fd, offset, got, to, ST_READ_PREAD);
+		note_read(fd, offset, got, to, ST_READ_PREAD, CALLER);
 	return got;
 }
 
@@ -92,19 +113,19 @@ ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset, size_t room
 
 EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
 {
-	ssize_t got = real()->__read_chk(fd, to, size, room);
+	ssize_t got = real()->__read_chk(fd, relief_target(to, size), size, room);
 
 	if (unlikely(concerns(fd, got)))
-		note_read(fd, OFFSET_OWN, got, to, ST_READ_READ);
+		note_read(fd, OFFSET_OWN, got, to, ST_READ_READ, CALLER);
 	return got;
 }
 
 EXPORT ssize_t __pread_chk(int fd, void *to, size_t size, off_t offset, size_t room)
 {
-	ssize_t got = real()->__pread_chk(fd, to, size, offset, room);
+	ssize_t got = real()->__pread_chk(fd, relief_target(to, size), size, offset, room);
 
 	if (unlikely(concerns(fd, got)))
-		note_read(fd, offset, got, to, ST_READ_PREAD);
+		note_read(fd, offset, got, to, ST_READ_PREAD, CALLER);
 	return got;
 }
 
@@ -126,12 +147,13 @@ static void note_pieces(const struct file *file, uint64_t offset, size_t got, co
 }
 
 static __attribute__((noinline)) void note_vector(int fd, off_t offset, ssize_t got,
-                                                  const struct iovec *pieces, int count, enum st_read_how how)
+                                                  const struct iovec *pieces, int count, enum st_read_how how,
+                                                  const void *caller)
 {
 	struct guard guard;
 	struct file file;
 
-	if (!guard_enter(&guard))
+	if (of_cufile(caller) || !guard_enter(&guard))
 		return;
 	if (weights_behind(fd, &file))
 		note_pieces(&file, offset_before(fd, offset, (size_t)got), (size_t)got, pieces, count, how);
@@ -140,19 +162,19 @@ static __attribute__((noinline)) void note_vector(int fd, off_t offset, ssize_t 
 
 EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
 {
-	ssize_t got = real()->readv(fd, pieces, count);
+	ssize_t got = real()->readv(fd, relief_pieces(pieces, count), count);
 
 	if (unlikely(concerns(fd, got)))
-		note_vector(fd, OFFSET_OWN, got, pieces, count, ST_READ_READV);
+		note_vector(fd, OFFSET_OWN, got, pieces, count, ST_READ_READV, CALLER);
 	return got;
 }
 
 EXPORT ssize_t preadv(int fd, const struct iovec *pieces, int count, off_t offset)
 {
-	ssize_t got = real()->preadv(fd, pieces, count, offset);
+	ssize_t got = real()->preadv(fd, relief_pieces(pieces, count), count, offset);
 
 	if (unlikely(concerns(fd, got)))
-		note_vector(fd, offset, got, pieces, count, ST_READ_PREADV);
+		note_vector(fd, offset, got, pieces, count, ST_READ_PREADV, CALLER);
 	return got;
 }
 
@@ -162,10 +184,10 @@ EXPORT ssize_t preadv64(int fd, const struct iovec *pieces, int count, off64_t o
 /* Offset -1 is the descriptor's own there too. */
 EXPORT ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t offset, int flags)
 {
-	ssize_t got = real()->preadv2(fd, pieces, count, offset, flags);
+	ssize_t got = real()->preadv2(fd, relief_pieces(pieces, count), count, offset, flags);
 
 	if (unlikely(concerns(fd, got)))
-		note_vector(fd, offset, got, pieces, count, ST_READ_PREADV);
+		note_vector(fd, offset, got, pieces, count, ST_READ_PREADV, CALLER);
 	return got;
 }
 
@@ -176,7 +198,7 @@ EXPORT ssize_t preadv64v2(int fd, const struct iovec *pieces, int count, off64_t
 static void note_through(int fd, off_t *offset, ssize_t got, enum st_read_how how)
 {
 	if (unlikely(concerns(fd, got)))
-		note_read(fd, offset ? *offset - got : OFFSET_OWN, got, NULL, how);
+		note_read(fd, offset ? *offset - got : OFFSET_OWN, got, NULL, how, NULL);
 }
 
 EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t size)

@@ -6,6 +6,8 @@
 #include "guard.h"
 #include "load.h"
 #include "real.h"
+#include "relief.h"
+#include "relief_drop.h"
 #include "stack.h"
 
 #include <stdio.h>
@@ -31,6 +33,8 @@ static void note_stream(FILE *stream, int fd, const void *to, size_t bytes)
 		return;
 	EVENT(read, .file = file.id, .offset = (uint64_t)after - bytes, .size = bytes, .addr = (uintptr_t)to,
 	      .how = ST_READ_FREAD, .stack = stack_id());
+	if (relief_on(RELIEF_DROP))
+		drop_read(&file, (uint64_t)after - bytes, bytes);
 	if ((uint64_t)after >= file.size)
 		load_ended(file.size);
 }
@@ -50,7 +54,7 @@ static void note_fread(FILE *stream, const void *to, size_t size, size_t got)
 
 EXPORT size_t fread(void *to, size_t size, size_t count, FILE *stream)
 {
-	size_t got = real()->fread(to, size, count, stream);
+	size_t got = real()->fread(relief_target(to, size * count), size, count, stream);
 
 	note_fread(stream, to, size, got);
 	return got;
@@ -58,7 +62,7 @@ EXPORT size_t fread(void *to, size_t size, size_t count, FILE *stream)
 
 EXPORT size_t fread_unlocked(void *to, size_t size, size_t count, FILE *stream)
 {
-	size_t got = real()->fread_unlocked(to, size, count, stream);
+	size_t got = real()->fread_unlocked(relief_target(to, size * count), size, count, stream);
 
 	note_fread(stream, to, size, got);
 	return got;
@@ -66,7 +70,7 @@ EXPORT size_t fread_unlocked(void *to, size_t size, size_t count, FILE *stream)
 
 EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
 {
-	size_t got = real()->__fread_chk(to, room, size, count, stream);
+	size_t got = real()->__fread_chk(relief_target(to, size * count), room, size, count, stream);
 
 	note_fread(stream, to, size, got);
 	return got;
@@ -74,7 +78,7 @@ EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE
 
 EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
 {
-	size_t got = real()->__fread_unlocked_chk(to, room, size, count, stream);
+	size_t got = real()->__fread_unlocked_chk(relief_target(to, size * count), room, size, count, stream);
 
 	note_fread(stream, to, size, got);
 	return got;

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "relief.h"
+
+#include <fcntl.h>
+
+/* The page in which a range begins was used up to there before. */
+void relief_watch(struct cache *cache, const struct st_ev_relief *relief)
+{
+	const struct cache_file *file = cache_find(cache, relief->file);
+	uint64_t first = relief->offset / cache->page_size * cache->page_size;
+
+	if (relief->what != ST_RELIEF_DROPPED || relief->result || !file || !relief->size)
+		return;
+	posix_fadvise(file->fd, (off_t)first, (off_t)(relief->offset + relief->size - first),
+	              POSIX_FADV_DONTNEED);
+}
