@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define INODE_PROBES 64
 #define FILE_IDS_MAX (1u << 20) /* identifiers count from 1; larger ones are damage */
 
 void catalog_release(struct catalog *catalog)
@@ -14,8 +15,12 @@ void catalog_release(struct catalog *catalog)
 		free(catalog->files[i].path);
 	for (size_t i = 0; i < catalog->tensor_count; i++)
 		free(catalog->tensors[i].name);
+	for (size_t i = 0; i < catalog->index_count; i++)
+		free(catalog->indexes[i].path);
 	free(catalog->files);
 	free(catalog->tensors);
+	free(catalog->indexes);
+	free(catalog->by_inode);
 	free(catalog->by_id);
 	*catalog = (struct catalog){0};
 }
@@ -92,10 +97,103 @@ static void shard_of_name(struct catalog_file *file)
 		file->stem = (size_t)(of - 5 - file->path);
 }
 
+/* The file's place, or a free one; NULL: neither is near, which only numbers made for that come to. */
+static uint32_t *inode_slot(const struct catalog *catalog, uint64_t dev, uint64_t ino)
+{
+	size_t first = (size_t)((dev ^ ino) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	for (size_t i = first; i < first + INODE_PROBES; i++) {
+		uint32_t *slot = &catalog->by_inode[i & (catalog->by_inode_room - 1)];
+		const struct catalog_file *file = *slot ? &catalog->files[*slot - 1] : NULL;
+
+		if (!file || (file->dev == dev && file->ino == ino))
+			return slot;
+	}
+	return NULL;
+}
+
+static void inode_add(struct catalog *catalog, uint32_t file)
+{
+	uint32_t *slot = inode_slot(catalog, catalog->files[file].dev, catalog->files[file].ino);
+
+	if (slot)
+		*slot = file + 1;
+}
+
+/* All files so far, in a table that is at most half full. */
+static int inodes_fill(struct catalog *catalog)
+{
+	size_t room = catalog->by_inode_room ? catalog->by_inode_room : 64;
+
+	while (room < ((size_t)catalog->file_count + 1) * 2)
+		room *= 2;
+	free(catalog->by_inode);
+	catalog->by_inode = calloc(room, sizeof(*catalog->by_inode));
+	catalog->by_inode_room = catalog->by_inode ? room : 0;
+	if (!catalog->by_inode)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < catalog->file_count; i++)
+		inode_add(catalog, i);
+	return 0;
+}
+
+/*
+ * A shard that an index names and the program opens has two identifiers: it is one file. The other one's entry, or NULL.
+ */
+static struct catalog_file *file_same(const struct catalog *catalog, const struct st_ev_file *record)
+{
+	const uint32_t *slot = catalog->index_count ? inode_slot(catalog, record->dev, record->ino) : NULL;
+	struct catalog_file *file = slot && *slot ? &catalog->files[*slot - 1] : NULL;
+
+	if (!file || file->size != record->size ||
+	    (record->id < ST_FILE_INDEXED && (file->id < ST_FILE_INDEXED || file->opened)))
+		return NULL;
+	return file;
+}
+
+static int file_join(struct catalog *catalog, struct catalog_file *file, const struct st_ev_file *record)
+{
+	char *path;
+
+	catalog->by_id[record->id] = (uint32_t)(file - catalog->files) + 1;
+	if (record->id >= ST_FILE_INDEXED) {
+		file->index = (uint32_t)catalog->index_count;
+		return 0;
+	}
+	path = text_copy(&record->r); /* the name that the program used */
+	if (!path)
+		return -ENOMEM;
+	free(file->path);
+	file->path = path;
+	file->id = (uint32_t)record->id;
+	file->format = record->format;
+	file->opened = true;
+	shard_of_name(file);
+	return 0;
+}
+
+static int index_record(struct catalog *catalog, const struct st_ev_index *record)
+{
+	struct catalog_index index = {
+		.total_size = record->total_size, .shards = record->shards, .tensors = record->tensors};
+	int error = array_reserve(&catalog->indexes, sizeof(index), catalog->index_count, catalog->index_room,
+	                          &catalog->index_room);
+
+	if (error)
+		return error;
+	index.path = text_copy(&record->r);
+	if (!index.path)
+		return -ENOMEM;
+	catalog->indexes[catalog->index_count++] = index;
+	return catalog->index_count == 1 ? inodes_fill(catalog) : 0;
+}
+
 static int file_record(struct catalog *catalog, const struct st_ev_file *record)
 {
 	struct catalog_file file = {.id = (uint32_t)record->id,
 	                            .format = record->format,
+	                            .dev = record->dev,
+	                            .ino = record->ino,
 	                            .size = record->size,
 	                            .payload = record->size};
 	size_t room = catalog->file_room;
@@ -109,12 +207,21 @@ static int file_record(struct catalog *catalog, const struct st_ev_file *record)
 	if (error || catalog->by_id[record->id])
 		return error;
 	catalog->file_room = (uint32_t)room;
+	if (file_same(catalog, record))
+		return file_join(catalog, file_same(catalog, record), record);
+	file.opened = record->id < ST_FILE_INDEXED;
+	file.index = file.opened ? 0 : (uint32_t)catalog->index_count;
 	file.path = text_copy(&record->r);
 	if (!file.path)
 		return -ENOMEM;
 	shard_of_name(&file);
 	catalog->files[catalog->file_count++] = file;
 	catalog->by_id[record->id] = catalog->file_count;
+	if (!catalog->index_count)
+		return 0;
+	if ((size_t)catalog->file_count * 2 > catalog->by_inode_room)
+		return inodes_fill(catalog);
+	inode_add(catalog, catalog->file_count - 1);
 	return 0;
 }
 
@@ -146,6 +253,8 @@ int catalog_record(struct catalog *catalog, const struct st_record *record)
 		return file_record(catalog, (const struct st_ev_file *)record);
 	if (record->kind == ST_KIND_tensor)
 		return tensor_record(catalog, (const struct st_ev_tensor *)record);
+	if (record->kind == ST_KIND_index)
+		return index_record(catalog, (const struct st_ev_index *)record);
 	return 0;
 }
 

@@ -16,11 +16,20 @@ struct catalog_file {
 	char *path;
 	uint32_t id;
 	enum st_file_format format;
-	uint64_t size;
+	uint64_t dev, ino, size;
 	uint64_t payload;                  /* bytes of its tensors; `size` where they are unknown */
 	size_t tensor_first, tensor_count; /* after catalog_sort() */
 	uint32_t shard, shards;            /* of x-00002-of-00008.*, else 0 */
 	size_t stem;                       /* bytes of the path before these, else 0 */
+	uint32_t index;                    /* + 1 of the index that names it, 0: none */
+	bool opened;                       /* by the program; false: only its index was there */
+};
+
+/* The index of a sharded checkpoint. Its shards that are there are files of the catalog. */
+struct catalog_index {
+	char *path;
+	uint64_t total_size; /* ST_UNKNOWN */
+	uint64_t shards, tensors;
 };
 
 struct catalog_tensor {
@@ -38,12 +47,16 @@ struct catalog {
 	size_t by_id_room;
 	struct catalog_tensor *tensors;
 	size_t tensor_count, tensor_room;
+	struct catalog_index *indexes;
+	size_t index_count, index_room;
+	uint32_t *by_inode; /* weight index + 1, open addressing; filled once there is an index */
+	size_t by_inode_room;
 	bool sorted;
 };
 
 void catalog_release(struct catalog *catalog);
 
-/* Looks at `file` and `tensor` records. 0 or -ENOMEM. */
+/* Looks at `file`, `tensor` and `index` records. 0 or -ENOMEM. */
 int catalog_record(struct catalog *catalog, const struct st_record *record);
 
 /* Sorts tensors, drops repeated ones, works out payloads. To be called once, at the end of the trace. */

@@ -62,9 +62,15 @@ void emit_line(struct emitter *e, const char *line)
 		emit_text_sentence(e, line, NULL, 0);
 }
 
+void emit_command(struct emitter *e, const char *command)
+{
+	if (e->format == EMIT_TEXT)
+		emit_text_command(e, command);
+}
+
 void emit_table(struct emitter *e, const char *key, const struct emit_column *columns, size_t count)
 {
-	assert(count <= EMIT_DEPTH);
+	assert(count <= EMIT_COLUMNS);
 	e->columns = columns;
 	e->column_count = count;
 	if (e->format == EMIT_JSON)

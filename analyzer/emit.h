@@ -20,8 +20,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define EMIT_WIDTH 100
-#define EMIT_DEPTH 16
+#define EMIT_WIDTH   100
+#define EMIT_DEPTH   16
+#define EMIT_COLUMNS 32
 
 enum emit_format { EMIT_TEXT, EMIT_JSON };
 
@@ -140,6 +141,10 @@ void emit_fields(struct emitter *e, const char *sentence, const struct emit_fiel
 
 /* A line for people only, the same with values in it, and values for scripts only. */
 void emit_line(struct emitter *e, const char *line);
+
+/* Something to type, for people only: a line of its own, never wrapped. */
+void emit_command(struct emitter *e, const char *command);
+
 #define emit_text(e, sentence, ...)                         \
 	do {                                                \
 		if ((e)->format == EMIT_TEXT)               \

@@ -18,6 +18,7 @@ void emit_value_print(FILE *out, const struct emit_field *field);
 void emit_text_heading(struct emitter *e, const char *title);
 void emit_text_sentence(struct emitter *e, const char *sentence, const struct emit_field *fields,
                         size_t count);
+void emit_text_command(struct emitter *e, const char *command);
 void emit_text_row(struct emitter *e, const struct emit_field *fields);
 void emit_text_table(struct emitter *e);
 

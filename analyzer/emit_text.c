@@ -109,6 +109,13 @@ void emit_text_sentence(struct emitter *e, const char *sentence, const struct em
 	free(line);
 }
 
+void emit_text_command(struct emitter *e, const char *command)
+{
+	print_blanks(e->out, 2 * INDENT);
+	emit_clean(e->out, command, "\\");
+	fputc('\n', e->out);
+}
+
 static bool reserve_cells(struct emitter *e, size_t more)
 {
 	size_t room = e->cell_room ? e->cell_room : 64;
@@ -212,7 +219,7 @@ static bool has_titles(const struct emitter *e)
 
 void emit_text_table(struct emitter *e)
 {
-	size_t widths[EMIT_DEPTH] = {0};
+	size_t widths[EMIT_COLUMNS] = {0};
 
 	for (size_t i = 0; i < e->column_count; i++)
 		widths[i] = e->columns[i].title ? column_width(e, i) : 0;

@@ -90,4 +90,10 @@ static inline uint64_t record_field(const struct st_record *record, size_t index
 size_t record_text(const struct st_record *record, const char **ret_text);
 size_t record_words(const struct st_record *record, const uint64_t **ret_words);
 
+/*
+ * O_DIRECT in the field `flags` of an open, on x86_64 and on aarch64: each is the other's O_DIRECTORY, which no weight
+ * file is opened with. The analyzer may run on another machine than the program did.
+ */
+#define EVENT_O_DIRECT (UINT64_C(0x4000) | UINT64_C(0x10000))
+
 #endif

@@ -231,6 +231,7 @@ void ladder_climb(const struct model *model, const struct options *options, cons
 		.sparks = {.model_share = NAN},
 	};
 
+	repairs_find(model, &ladder.repairs);
 	for (unsigned rung = 0; rung < RUNG_COUNT; rung++) {
 		struct rung_result *r = &ladder.rungs[rung];
 

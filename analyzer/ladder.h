@@ -7,6 +7,7 @@
 #define SPARKTRACE_LADDER_H
 
 #include "budget.h"
+#include "repair.h"
 
 enum rung_state {
 	RUNG_APPLIES,
@@ -52,6 +53,7 @@ enum next_kind {
 
 struct ladder {
 	struct rung_result rungs[RUNG_COUNT];
+	struct repairs repairs; /* of rung 1b */
 	struct pack_plan pack;
 	struct method_plan method;
 	struct sparks_plan sparks;

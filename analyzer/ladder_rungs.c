@@ -40,6 +40,12 @@ static void apply_repair(const struct situation *s, struct range relief, struct 
 	r->needed.hi = bytes_max(r->needed.lo, r->needed.hi);
 }
 
+/* What is less at either end. */
+static struct range ends_of(struct range now, struct range then)
+{
+	return (struct range){bytes_sub(now.lo, then.lo), bytes_sub(now.hi, then.hi)};
+}
+
 /* A + S - U when it died, with the slopes carried on; else what the replay without A and S said. */
 static struct range repair_relief(const struct situation *s)
 {
@@ -49,19 +55,24 @@ static struct range repair_relief(const struct situation *s)
 	if (s->died)
 		return (struct range){bytes_sub(copies.lo, m->load.spare),
 		                      bytes_sub(copies.hi, m->load.spare)};
-	return (struct range){bytes_sub(s->need.lo, m->load.repaired.lo),
-	                      bytes_sub(s->need.hi, m->load.repaired.hi)};
+	return ends_of(s->need, m->load.repaired);
 }
 
 void rung_load(const struct situation *s, struct ladder *ladder, struct rung_result *r)
 {
-	(void)ladder;
+	const struct repair *best = repairs_best(&ladder->repairs);
+
 	if (!s->model->load.present) {
 		rung_refuse(r, "no weights were loaded");
 		return;
 	}
 	if (!s->in_load) {
 		rung_refuse(r, "the load did not make the peak");
+		return;
+	}
+	if (best) {
+		apply_repair(s, ends_of(s->need, best->predicted.demand), r);
+		r->reason = best->row->change;
 		return;
 	}
 	apply_repair(s, repair_relief(s), r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <analyzer/model_parts.h>
+#include <analyzer/model_snapshot.h>
 #include <analyzer/names.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static void samples_fill(struct build *build)
 	model->own = ledger->own_peak;
 }
 
-static int build_passes(struct build *build)
+static int build_look_ahead(struct build *build)
 {
 	int error = names_create(&build->model->names);
 
@@ -60,50 +61,106 @@ static int build_passes(struct build *build)
 	if (!error)
 		error = build_survey(build);
 	if (!error)
-		error = build_measure(build);
+		build_measure_begin(build);
+	return error;
+}
+
+static int build_measure(struct build *build)
+{
+	const struct st_record *record;
+	int error;
+
+	while ((error = reader_order_next(&build->order, &record)) > 0) {
+		error = build_measure_record(build, record);
+		if (error)
+			return error;
+	}
 	if (!error)
-		error = failures_fill(build);
+		build_measure_finish(build);
+	return error;
+}
+
+int build_complete(struct build *build)
+{
+	int error = failures_fill(build);
+
 	if (!error)
 		error = build_files(build);
+	if (!error)
+		error = build_loaders(build);
 	if (error)
 		return error;
 	samples_fill(build);
 	build_load(build);
 	build_needed(build);
-	return 0;
+	return transients_fill(&build->transients, build->model);
 }
 
-static void build_release(struct build *build)
+struct model *build_close(struct build *build)
 {
+	struct model *model = build->model;
+
 	residency_release(&build->residency);
+	transients_release(&build->transients);
+	stages_release(&build->stages);
 	reader_order_release(&build->order);
 	catalog_release(&build->catalog);
 	free(build->revoked);
 	free(build->caps);
+	free(build->done_times);
+	touches_release(&build->touches);
+	livemap_release(&build->judged);
+	free(build);
+	return model;
+}
+
+void build_abandon(struct build *build)
+{
+	if (build)
+		model_free(build_close(build));
+}
+
+int build_open(struct reader *reader, const struct model_options *options, struct build **ret_build)
+{
+	struct build *build = calloc(1, sizeof(*build));
+	int error;
+
+	if (!build)
+		return -ENOMEM;
+	build->model = calloc(1, sizeof(*build->model));
+	if (!build->model) {
+		free(build);
+		return -ENOMEM;
+	}
+	build->model->rank = build->model->world = MODEL_NONE;
+	build->reader = reader;
+	if (options)
+		build->options = *options;
+	error = build_look_ahead(build);
+	if (error)
+		build_abandon(build);
+	else
+		*ret_build = build;
+	return error;
 }
 
 int model_build(struct reader *reader, const struct model_options *options, struct model **ret_model)
 {
-	struct build *build = calloc(1, sizeof(*build));
-	struct model *model = calloc(1, sizeof(*model));
-	int error = -ENOMEM;
+	struct build *build;
+	int error = build_open(reader, options, &build);
 
-	if (build && model) {
-		model->rank = model->world = MODEL_NONE;
-		build->reader = reader;
-		build->model = model;
-		if (options)
-			build->options = *options;
-		error = build_passes(build);
-		build_release(build);
-	}
-	free(build);
-	if (error) {
-		model_free(model);
+	if (error)
 		return error;
-	}
-	*ret_model = model;
-	return 0;
+	error = build_measure(build);
+	if (!error)
+		error = build_complete(build);
+	if (!error && build->options.at.kind != WHEN_NONE)
+		error = build_at(build);
+	if (error)
+		build_abandon(build);
+	else
+		*ret_model = build_close(build);
+	return error;
 }
 
 void model_free(struct model *model)
@@ -120,12 +177,18 @@ void model_free(struct model *model)
 		free((char *)model->coverages[i].text);
 	for (size_t i = 0; i < model->info_count; i++)
 		free((char *)model->infos[i].name);
+	for (size_t i = 0; i < model->index_count; i++)
+		free((char *)model->indexes[i].path);
 	free(model->files);
 	free(model->tensors);
+	free(model->indexes);
+	free(model->loaders);
 	free(model->coverages);
 	free(model->infos);
 	free(model->failures);
 	free(model->holders);
+	free(model->transients);
+	snapshot_free(model->at);
 	names_free(model->names);
 	free(model);
 }

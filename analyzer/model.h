@@ -10,7 +10,9 @@
 #define SPARKTRACE_MODEL_H
 
 #include <sparktrace/format.h>
+#include <analyzer/model_loading.h>
 #include <analyzer/range.h>
+#include <analyzer/when.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,6 +20,7 @@
 
 struct reader;
 struct names;
+struct snapshot;
 
 enum phase { PHASE_START, PHASE_LOAD, PHASE_SETTLE, PHASE_STEPS, PHASE_END, PHASE_COUNT };
 
@@ -39,6 +42,7 @@ struct layers {
 
 struct moment {
 	bool valid;     /* false: the run never came to it */
+	bool before;    /* `index` had not taken place yet */
 	uint64_t time;  /* of a peak: the first instant within 1 MiB of it */
 	uint64_t index; /* record number in the trace, of the instant that `layers` shows */
 	enum phase phase;
@@ -103,6 +107,16 @@ struct file_mapping {
 	bool kept;       /* still there when the load had settled (or at the end of a dead load) */
 };
 
+/* Advice of one kind that a program gave about a file. */
+struct file_advice {
+	bool mapping;    /* madvise() of its mappings; false: posix_fadvise() of the file */
+	uint32_t advice; /* MADV_*, POSIX_FADV_* */
+	uint64_t count, bytes;
+};
+
+#define MODEL_THREADS 8 /* of one file that are kept */
+#define MODEL_ADVICES 8
+
 /* State of one file or tensor at one moment. */
 struct residency_at {
 	struct range on_device; /* D, distinct bytes of the file */
@@ -128,10 +142,27 @@ struct weight_file {
 	struct residency_at at_peak, at_settled, at_end; /* modelled peak of the load; settled; end */
 	uint64_t anon_peak;               /* most anonymous bytes that a scan or a prediction gave */
 	uint64_t first_touch, last_touch; /* 0: never */
+	uint32_t order;                   /* of its first touch among the files, from 1; 0: never */
+	uint32_t threads[MODEL_THREADS], thread_count; /* that read or copied of it, in that order */
+	bool threads_more;                             /* than these */
+	struct file_advice advices[MODEL_ADVICES];
+	uint32_t advice_count;
+	bool opened;    /* by the program; false: only its index names it */
+	uint32_t index; /* that names it, MODEL_NONE */
 	size_t mapping_count;
 	struct file_mapping *mappings;
 	uint32_t open_stack, open_flags; /* of the first open, 0 */
+	uint32_t loader;                 /* index, MODEL_NONE */
 	uint32_t shard, shards;          /* from a name like x-00002-of-00008, 0: none */
+};
+
+/* What SPARKTRACE_RELIEF did. Bytes. */
+struct relief {
+	uint64_t maps, mapped;    /* without write permission */
+	uint64_t stores, written; /* parts of them that were made writable again */
+	uint64_t dropped;         /* page cache given back */
+	uint64_t refused;         /* times that a mapping was left as it was */
+	int error;                /* the last time, why: errno */
 };
 
 struct tensor {
@@ -140,17 +171,18 @@ struct tensor {
 	enum st_dtype dtype;
 	uint64_t offset, size, elements;
 	struct residency_at at_peak, at_settled;
+	uint64_t first_touch, last_touch; /* by a read or a copy out of a mapping, 0: none is known */
+	uint64_t read_bytes;              /* repetitions included, as in the next */
+	struct range copied;              /* to the device */
+	uint32_t thread;                  /* of the first touch */
+	uint32_t place, order;            /* in its file; of its first touch there; from 1, 0: never */
 };
 
-/* Where copies to the device came from. */
-enum copy_source {
-	COPY_PRIVATE_WRITABLE, /* mapping of a weight file, private and writable: breaks copy-on-write */
-	COPY_MAPPING,          /* any other mapping of a weight file */
-	COPY_PINNED,
-	COPY_REGISTERED,
-	COPY_HOST, /* host block above the threshold */
-	COPY_OTHER,
-	COPY_SOURCE_COUNT
+/* The index of a sharded checkpoint. */
+struct checkpoint_index {
+	const char *path;
+	uint64_t total_size; /* bytes of all tensors as it says, ST_UNKNOWN */
+	uint64_t shards, tensors;
 };
 
 /* The load as a whole. Maxima are over the load and the time until the steps begin. */
@@ -182,7 +214,11 @@ struct load {
 	uint64_t spare;        /* U = threads x slots */
 	struct range repaired; /* maximum over the run of M - max(0, A + S - U): rung 1b */
 	uint64_t copied_from[COPY_SOURCE_COUNT]; /* bytes, during the load */
-	bool from_private_writable;  /* some copy came directly out of a private writable file mapping */
+	bool from_private_writable; /* some copy came directly out of a private writable file mapping */
+	uint64_t pinned_sources;    /* maximum of the pinned blocks that weights were copied from */
+	uint64_t largest_file;      /* payload */
+	struct outcome outcomes[EFFECT_COUNT];
+	struct load_stage stages[STAGE_COUNT];
 	double factor_lo, factor_hi; /* modelled / weights; 0, 0 where there are none; hi may be INFINITY */
 };
 
@@ -228,6 +264,23 @@ struct holder {
 	uint64_t at_load_peak, at_peak; /* modelled peak of the load; demand peak of the run */
 };
 
+/* Memory that came and went during the load (transients.h), by kind, and by the stack that asked for it. */
+enum transient_kind { TRANSIENT_HOST, TRANSIENT_DEVICE, TRANSIENT_REUSED, TRANSIENT_KINDS };
+
+struct transient_sum {
+	uint64_t count, bytes; /* blocks; their bytes in all */
+	uint64_t at_once;      /* most bytes of them at one moment; of `reused` an upper bound */
+	uint64_t copied;       /* bytes of host blocks that were the source of a copy to the device */
+};
+
+struct transient_site {
+	enum transient_kind kind;
+	uint32_t stack;
+	uint64_t count, bytes, at_once, copied;
+	uint64_t returned; /* bytes of host blocks that were the destination of a copy from the device */
+	uint64_t largest;  /* of its blocks */
+};
+
 struct model {
 	/* Whose trace it is. */
 	uint32_t pid, ppid, uid, rank, world; /* rank, world: MODEL_NONE where unknown */
@@ -262,16 +315,27 @@ struct model {
 	struct failure *failures;
 	uint64_t failures_dropped; /* beyond those kept */
 	struct weight_file *files;
+	struct loader *loaders; /* most bytes first */
+	size_t loader_count;
 	struct tensor *tensors;
+	struct checkpoint_index *indexes;
+	size_t index_count;
 	struct coverage *coverages;
 	struct info *infos;
 	struct holder *holders;
+	struct transient_sum transient_sums[TRANSIENT_KINDS];
+	struct transient_site *transients; /* by kind, most bytes first */
+	size_t transient_count;
+	bool transients_cut;                            /* too many: at_once is a lower bound */
 	struct told told_first, told_last, told_failed; /* the last before the failure */
 	struct names *names;
+	struct snapshot *at; /* model_snapshot.h; NULL: nobody asked */
+	struct relief relief;
 };
 
 struct model_options {
-	bool uma; /* replay as if device and host shared one pool, whatever the trace says */
+	bool uma;       /* replay as if device and host shared one pool, whatever the trace says */
+	struct when at; /* the moment to show; kind WHEN_NONE: none */
 };
 
 /*

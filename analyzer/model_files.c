@@ -41,7 +41,7 @@ static struct residency_at file_amounts(const struct weight *weight, const struc
 	return at;
 }
 
-static struct residency_at file_at(const struct build *build, uint32_t index, enum point point)
+struct residency_at file_at(const struct build *build, uint32_t index, enum point point)
 {
 	const struct residency *residency = &build->residency;
 	const struct weight *weight = &residency->weights[index];
@@ -108,9 +108,12 @@ static int file_fill(struct build *build, uint32_t index)
 	                             .size = named->size,
 	                             .payload = named->payload,
 	                             .exact = true,
+	                             .loader = MODEL_NONE,
 	                             .would_load = would_load(build->model, named->payload),
 	                             .shard = named->shard,
-	                             .shards = named->shards};
+	                             .shards = named->shards,
+	                             .opened = named->opened,
+	                             .index = named->index ? named->index - 1 : MODEL_NONE};
 	named->path = NULL;
 	if (index >= build->residency.weight_room)
 		return 0;
@@ -140,7 +143,8 @@ static struct residency_at tensor_at(const struct build *build, size_t index, en
 	const struct catalog_tensor *tensor = &build->catalog.tensors[index];
 	const struct amounts *amounts = kept_at(residency, &residency->tensors[index], point);
 	uint64_t unknown = 0;
-	struct range device;
+	struct range device, cached = cells_range(residency, tensor->file, tensor->offset,
+	                                          tensor->offset + tensor->size, point);
 
 	if (tensor->file < residency->weight_room) {
 		const struct weight *weight = &residency->weights[tensor->file];
@@ -154,16 +158,27 @@ static struct residency_at tensor_at(const struct build *build, size_t index, en
 		.on_device = device,
 		.anon = {amounts->anon, bytes_add(amounts->anon, amounts->anon_possible)},
 		.staging = amounts->staging,
-		.cached = {0, tensor->size},
-		.reclaimable = {0, device.hi},
+		.cached = cached,
+		.reclaimable = {0, bytes_min(device.hi, cached.hi)},
 	};
+}
+
+/* What a file has on the device for sure is somewhere: a tensor has what the rest of the file cannot hold. */
+static void tensor_bound(struct residency_at *at, const struct residency_at *file, uint64_t payload,
+                         uint64_t size)
+{
+	uint64_t least = bytes_sub(size, bytes_sub(payload, file->on_device.lo));
+
+	at->on_device.lo = bytes_min(at->on_device.hi, bytes_max(at->on_device.lo, least));
 }
 
 static void tensor_fill(struct build *build, size_t index)
 {
 	struct catalog_tensor *named = &build->catalog.tensors[index];
+	const struct weight_file *file = &build->model->files[named->file];
+	struct tensor *tensor = &build->model->tensors[index];
 
-	build->model->tensors[index] = (struct tensor){
+	*tensor = (struct tensor){
 		.name = named->name,
 		.file = named->file,
 		.dtype = named->dtype,
@@ -173,6 +188,8 @@ static void tensor_fill(struct build *build, size_t index)
 		.at_peak = tensor_at(build, index, POINT_LOAD_PEAK),
 		.at_settled = tensor_at(build, index, POINT_SETTLED),
 	};
+	tensor_bound(&tensor->at_peak, &file->at_peak, file->payload, tensor->size);
+	tensor_bound(&tensor->at_settled, &file->at_settled, file->payload, tensor->size);
 	named->name = NULL;
 }
 
@@ -257,5 +274,7 @@ int build_files(struct build *build)
 		error = file_fill(build, i);
 	for (size_t i = 0; i < catalog->tensor_count && !error; i++)
 		tensor_fill(build, i);
+	if (!error)
+		error = build_uses(build);
 	return error ? error : holders_fill(build);
 }

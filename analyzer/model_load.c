@@ -40,6 +40,7 @@ static void load_sums(struct build *build)
 		if (!file_belongs(build, i))
 			continue;
 		load->weights += file->payload;
+		load->largest_file = bytes_max(load->largest_file, file->payload);
 		load->would_load = range_add(load->would_load, file->would_load);
 		loaded = range_add(loaded, file->loaded);
 	}
@@ -52,6 +53,9 @@ static void load_sums(struct build *build)
 static void load_tensors(struct model *model)
 {
 	for (size_t i = 0; i < model->tensor_count; i++) {
+		/* Shards that only an index names belong to a load that did not come to them yet. */
+		if (!model->files[model->tensors[i].file].opened && model->load.finished)
+			continue;
 		model->load.largest_tensor = bytes_max(model->load.largest_tensor, model->tensors[i].size);
 		model->load.parameters += model->tensors[i].elements;
 	}

@@ -54,6 +54,7 @@ static void settled_take(struct build *build)
 	if (settled->valid)
 		return;
 	*settled = build_moment(build);
+	settled->before = build->record != &build->final;
 	settled->valid = !build->phases.unfinished;
 	settled->phase = PHASE_SETTLE;
 	residency_keep(&build->residency, POINT_SETTLED);
@@ -69,6 +70,7 @@ static void moments_before(struct build *build)
 		struct moment *first = &model->moments[MOMENT_FIRST_WEIGHT];
 
 		*first = build_moment(build);
+		first->before = true;
 		if (change_is_known(first->layers.host)) {
 			build->host_first_lo = first->layers.host.lo;
 			build->host_first_hi = first->layers.host.hi;
@@ -79,7 +81,10 @@ static void moments_before(struct build *build)
 		settled_take(build);
 	if (build->next_failure < build->requests.count &&
 	    build->index == build->requests.kept[build->next_failure].index) {
-		build->requests.kept[build->next_failure++].failure.at = build_moment(build);
+		if (&build->requests.kept[build->next_failure] == requests_fatal(&build->requests))
+			whatif_death(build);
+		build->requests.kept[build->next_failure].failure.at = build_moment(build);
+		build->requests.kept[build->next_failure++].failure.at.before = true;
 		model->told_failed = model->told_failed.valid ? model->told_failed : model->told_last;
 	}
 }
@@ -91,11 +96,13 @@ static void moments_after(struct build *build)
 	build->model->moments[MOMENT_LAST_WEIGHT] = build_moment(build);
 }
 
-static int measure_record(struct build *build, const struct st_record *record)
+int build_measure_record(struct build *build, const struct st_record *record)
 {
 	enum phase before = build->phase;
 	int error;
 
+	if (build->whatif.stale && record->kind != ST_KIND_cached)
+		whatif_settle(build);
 	build->record = record;
 	build->final = *record;
 	build->index++;
@@ -103,8 +110,11 @@ static int measure_record(struct build *build, const struct st_record *record)
 	build->residency.loading = build->phase == PHASE_LOAD;
 	moments_before(build);
 	error = residency_record(&build->residency, record);
+	if (!error)
+		error = transients_record(&build->transients, record, build->phase, &build->residency.replay);
 	if (error)
 		return error;
+	stages_record(&build->stages, record, build->phase);
 	ledger_follow(&build->ledger);
 	if (record->kind == ST_KIND_sample)
 		sample_take(build);
@@ -117,15 +127,18 @@ static int measure_record(struct build *build, const struct st_record *record)
 	return 0;
 }
 
-static void measure_finish(struct build *build)
+void build_measure_finish(struct build *build)
 {
 	residency_finish(&build->residency);
+	stages_finish(&build->stages, build->model->cpus, build->model->load.stages);
 	/* The record itself is gone with the reader's last call; its head without fields stands for it. */
 	build->final.kind = 0;
 	if (build->record) {
 		build->record = &build->final;
 		device_note(build);
 		peaks_look(build);
+		if (build->badly && !requests_fatal(&build->requests))
+			whatif_death(build);
 		build->model->moments[MOMENT_END] = build_moment(build);
 	}
 	/* Of a trace that is no more than its head there is no moment at all. */
@@ -134,11 +147,8 @@ static void measure_finish(struct build *build)
 	peaks_finish(build);
 }
 
-int build_measure(struct build *build)
+void build_state_begin(struct build *build)
 {
-	const struct st_record *record;
-	int error;
-
 	reader_order_init(&build->order, build->reader);
 	residency_init(&build->residency, &build->catalog, NULL);
 	ledger_init(&build->ledger, &build->residency);
@@ -148,15 +158,20 @@ int build_measure(struct build *build)
 	build->residency.cap_count = build->cap_count;
 	build->residency.caps_known = true;
 	build->caps = NULL;
+	build->residency.converts = build_converts;
+	build->residency.converts_context = build->model->names;
 	build->residency.host_only = !build->phases.to_device;
 	build->residency.projected = build->options.uma && build->model->pool == ST_POOL_DISCRETE;
+	build->residency.judged = &build->judged;
+	build->residency.source_stacks = &build->source_stacks;
+	build->residency.done_times = build->done_times;
+	build->residency.done_count = build->done_count;
 	build->index = 0;
-	while ((error = reader_order_next(&build->order, &record)) > 0) {
-		error = measure_record(build, record);
-		if (error)
-			return error;
-	}
-	if (!error)
-		measure_finish(build);
-	return error;
+}
+
+void build_measure_begin(struct build *build)
+{
+	build_state_begin(build);
+	stages_init(&build->stages, build->model->names, &build->residency);
+	whatif_begin(build);
 }

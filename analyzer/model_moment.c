@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The stack of a record, where its kind has one. */
-static uint32_t record_stack(const struct st_record *record)
+uint32_t record_stack(const struct st_record *record)
 {
 	const struct event_kind *kind = event_kind_find(record->kind);
 

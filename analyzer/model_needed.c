@@ -52,9 +52,12 @@ static struct range load_rest(struct build *build, const struct moment *at, stru
 		return range_of(0); /* used in place or on the host: the pool's page cache is not demand */
 	ahead = allocated_ahead(build, at);
 	load->ahead = bytes_min(remaining.hi, ahead.lo);
+	build->whatif.rest =
+		(struct range){bytes_sub(remaining.lo, ahead.hi), bytes_sub(remaining.hi, ahead.lo)};
 	anon.lo = slope_carried(anon.lo, load->loaded.hi, remaining.lo);
 	anon.hi = slope_carried(anon.hi, load->loaded.lo, remaining.hi);
 	needed->anon = range_add(needed->anon, anon);
+	build->whatif.rest_anon = anon;
 	rest.lo = bytes_add(bytes_sub(remaining.lo, ahead.hi), anon.lo);
 	rest.hi = bytes_add(bytes_sub(remaining.hi, ahead.lo), anon.hi);
 	return rest;
@@ -73,8 +76,10 @@ void build_needed(struct build *build)
 	                          .anon = peak->layers.anon,
 	                          .staging = range_of(peak->layers.staging),
 	                          .died_in = PHASE_COUNT};
-	if (!fatal && !build->badly)
+	if (!fatal && !build->badly) {
+		whatif_finish(build);
 		return;
+	}
 	needed->died_in = build->phases.unfinished ? PHASE_LOAD : death_phase(build, at);
 	needed->lower_bound = true;
 	needed->anon = at->layers.anon;
@@ -88,4 +93,5 @@ void build_needed(struct build *build)
 	rest = range_max(rest, request);
 	needed->demand = range_max(needed->demand, range_add(at->demand, rest));
 	needed->modelled = range_max(needed->modelled, range_add(at->modelled, rest));
+	whatif_finish(build);
 }

@@ -11,12 +11,15 @@
 
 #include <analyzer/ledger.h>
 #include <analyzer/model.h>
+#include <analyzer/model_whatif.h>
 #include <analyzer/peak.h>
 #include <analyzer/phases.h>
 #include <analyzer/reader.h>
 #include <analyzer/reader_order.h>
 #include <analyzer/requests.h>
 #include <analyzer/residency.h>
+#include <analyzer/stages.h>
+#include <analyzer/transients.h>
 
 enum peak_name {
 	PEAK_DEMAND,
@@ -30,9 +33,33 @@ enum peak_name {
 	PEAK_COUNT
 };
 
+enum quantity { QUANTITY_DEMAND, QUANTITY_RESIDENT, QUANTITY_MODELLED, QUANTITY_REPAIRED, QUANTITY_COUNT };
+
+enum stretch { STRETCH_RUN, STRETCH_LOAD, STRETCH_STEPS };
+
+/* What each peak is a maximum of, over which part of the run, and the moment that it is shown as. */
+struct peak_row {
+	enum quantity quantity;
+	enum stretch stretch;
+	enum moment_name moment; /* MOMENT_COUNT: none */
+};
+extern const struct peak_row peak_rows[PEAK_COUNT];
+
+/* Each quantity: what is known at this instant, and what the last sample adds to it. */
+struct peak_look {
+	struct range exact[QUANTITY_COUNT];
+	struct change sampled[QUANTITY_COUNT];
+};
+
+/* How it was looked: in which phase; may a maximum that is still held take the place of an earlier one; at a sample. */
+struct peak_sight {
+	enum phase phase;
+	bool plateau, sampled;
+};
+
 #define BUILD_THREADS 256
 
-/* Shards that file names promise. */
+/* Shards that an index names, or file names promise. */
 struct absent_shards {
 	uint64_t count;     /* never opened */
 	struct range bytes; /* of these, what this process would have loaded */
@@ -51,6 +78,11 @@ struct build {
 	struct requests requests;
 	struct anon_cap *caps;
 	size_t cap_count;
+	struct touches touches;
+	struct livemap judged; /* see struct held */
+	struct source_stacks source_stacks;
+	uint64_t *done_times; /* of the last touch of each file */
+	size_t done_count;
 	uint32_t threads[BUILD_THREADS], thread_count; /* that moved weight bytes */
 	uint64_t spare;                                /* U */
 	struct absent_shards absent;
@@ -61,7 +93,8 @@ struct build {
 	struct reader_order order;
 	struct residency residency;
 	struct ledger ledger;
-	uint64_t index; /* of the record, from 1 */
+	struct transients transients; /* of measure */
+	uint64_t index;               /* of the record, from 1 */
 	bool granted;
 	const struct st_record *record;
 	struct st_record final; /* head of the last record */
@@ -69,6 +102,8 @@ struct build {
 	/* Of measure. */
 	enum phase phase;
 	struct peak peaks[PEAK_COUNT];
+	struct whatif whatif;
+	struct stages stages;
 	uint64_t seen_blocks, seen_host; /* V + P, and A + S, of the last look at the peaks */
 	size_t next_failure;
 	bool settled_kept;
@@ -78,13 +113,34 @@ struct build {
 /* Each 0 or a negative errno. */
 int build_scan(struct build *build);
 int build_survey(struct build *build);
+/* For residency's `converts`; `names` are the model's. */
+bool build_converts(const void *names, uint32_t stack);
 /* At the end of the survey. */
-void build_shards(struct build *build);
-int build_measure(struct build *build);
+int build_shards(struct build *build);
+
+/*
+ * The measuring pass, a record at a time, so that several traces can be measured side by side (run_total.c):
+ * begin; each record of build->order in turn; finish. build->record is the last one, with index and phase.
+ */
+void build_measure_begin(struct build *build);
+/* Of it, what any pass over the state needs: residency, ledger, the reader at the beginning. */
+void build_state_begin(struct build *build);
+int build_measure_record(struct build *build, const struct st_record *record);
+void build_measure_finish(struct build *build);
+
+/*
+ * All of model_build(), in three steps: up to the beginning of the measuring pass; after its end, when residency is
+ * still as it was; and the model out of the build, which is freed. build_abandon() frees both.
+ */
+int build_open(struct reader *reader, const struct model_options *options, struct build **ret_build);
+int build_complete(struct build *build);
+struct model *build_close(struct build *build);
+void build_abandon(struct build *build);
 
 /* The state as it is now, at the record that has been or is about to be applied. */
 struct moment build_moment(const struct build *build);
 struct instant build_instant(const struct build *build);
+uint32_t record_stack(const struct st_record *record);
 void moment_date(struct moment *moment, const struct instant *instant);
 
 /* Peaks (model_peaks.c): look at the state, where it may be a maximum; when a sample came; at the end. */
@@ -93,11 +149,31 @@ bool peaks_worth_a_look(struct build *build);
 void peaks_close(struct build *build, const struct ledger *before);
 void peaks_finish(struct build *build);
 
+/* Their parts, which serve the sum of several processes as well. */
+bool stretch_has(enum stretch stretch, enum phase phase);
+struct peak_look peaks_state(const struct build *build);
+/* Shows a look to all peaks of its phase; bits (1 << enum peak_name) of those that are at their maximum. */
+unsigned peaks_show(struct peak peaks[PEAK_COUNT], const struct peak_look *look,
+                    const struct instant *instant, const struct peak_sight *sight);
+/* At the end: gives the moments of peaks their time and their interval. */
+void peaks_date(const struct peak peaks[PEAK_COUNT], struct moment moments[MOMENT_COUNT]);
+
 /* After the passes: files, tensors, holders; load; needed. */
 int build_files(struct build *build);
+/* A weight file as it was at a point; POINT_COUNT: now. */
+struct residency_at file_at(const struct build *build, uint32_t index, enum point point);
+/* Who used what in which order, and the indexes. */
+int build_uses(struct build *build);
+/* At the very end, in place of the measuring pass: the moment that the options ask for. */
+int build_at(struct build *build);
 /* Payload bytes of a file that were loaded for sure, without those that several files share. */
 uint64_t file_loaded(const struct build *build, uint32_t index);
+/* 0 or -ENOMEM. */
+int build_loaders(struct build *build);
 void build_load(struct build *build);
 void build_needed(struct build *build);
+
+/* Counts a `relief` record (model_relief.c). */
+void relief_note(struct relief *relief, const struct st_ev_relief *record);
 
 #endif

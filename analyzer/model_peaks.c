@@ -2,16 +2,7 @@
 /* The third pass, peaks: which states are maxima of what. */
 #include <analyzer/model_parts.h>
 
-enum quantity { QUANTITY_DEMAND, QUANTITY_RESIDENT, QUANTITY_MODELLED, QUANTITY_REPAIRED, QUANTITY_COUNT };
-
-enum stretch { STRETCH_RUN, STRETCH_LOAD, STRETCH_STEPS };
-
-/* What each peak is a maximum of, over which part of the run, and the moment that it is shown as. */
-static const struct {
-	enum quantity quantity;
-	enum stretch stretch;
-	enum moment_name moment; /* MOMENT_COUNT: none */
-} rows[PEAK_COUNT] = {
+const struct peak_row peak_rows[PEAK_COUNT] = {
 	[PEAK_DEMAND] = {QUANTITY_DEMAND, STRETCH_RUN, MOMENT_DEMAND_PEAK},
 	[PEAK_RESIDENT] = {QUANTITY_RESIDENT, STRETCH_RUN, MOMENT_RESIDENT_PEAK},
 	[PEAK_MODELLED] = {QUANTITY_MODELLED, STRETCH_RUN, MOMENT_COUNT},
@@ -20,12 +11,6 @@ static const struct {
 	[PEAK_LOAD_DEMAND] = {QUANTITY_DEMAND, STRETCH_LOAD, MOMENT_LOAD_DEMAND_PEAK},
 	[PEAK_LOAD_MODELLED] = {QUANTITY_MODELLED, STRETCH_LOAD, MOMENT_LOAD_MODELLED_PEAK},
 	[PEAK_LOAD_RESIDENT] = {QUANTITY_RESIDENT, STRETCH_LOAD, MOMENT_LOAD_RESIDENT_PEAK},
-};
-
-/* Each quantity: what is known at this instant, and what the last sample adds to it. */
-struct look {
-	struct range exact[QUANTITY_COUNT];
-	struct change sampled[QUANTITY_COUNT];
 };
 
 /* M without what rung 1b would save: anonymous copies and staging beyond U. */
@@ -42,7 +27,7 @@ static bool phase_is_load(enum phase phase)
 	return phase == PHASE_LOAD || phase == PHASE_SETTLE;
 }
 
-static bool stretch_has(enum stretch stretch, enum phase phase)
+bool stretch_has(enum stretch stretch, enum phase phase)
 {
 	if (stretch == STRETCH_LOAD)
 		return phase_is_load(phase);
@@ -63,9 +48,9 @@ static void sampled_look(const struct ledger *ledger, struct change sampled[QUAN
 	sampled[QUANTITY_REPAIRED] = ledger_sampled_without_anon(ledger);
 }
 
-static struct look look_now(const struct build *build)
+struct peak_look peaks_state(const struct build *build)
 {
-	struct look look;
+	struct peak_look look;
 	struct range demand = ledger_exact(&build->ledger);
 
 	sampled_look(&build->ledger, look.sampled);
@@ -132,35 +117,38 @@ static bool plateau_is_seen(const struct build *build)
 	return phase_is_load(build->phase) || build->record->kind == ST_KIND_cached;
 }
 
-/* Shows the look to all peaks of this phase; bits of those that are at their maximum. */
-static unsigned peaks_show(struct build *build, const struct look *look)
+unsigned peaks_show(struct peak peaks[PEAK_COUNT], const struct peak_look *look,
+                    const struct instant *instant, const struct peak_sight *sight)
 {
-	struct instant instant = build_instant(build);
-	bool plateau = plateau_is_seen(build), sampled = build->record->kind == ST_KIND_sample;
 	unsigned risen = 0;
 
 	for (unsigned i = 0; i < PEAK_COUNT; i++) {
-		struct peak *peak = &build->peaks[i];
-		struct range exact = look->exact[rows[i].quantity];
-		struct change change = look->sampled[rows[i].quantity];
+		struct range exact = look->exact[peak_rows[i].quantity];
+		struct change change = look->sampled[peak_rows[i].quantity];
 
-		if (!stretch_has(rows[i].stretch, build->phase))
+		if (!stretch_has(peak_rows[i].stretch, sight->phase))
 			continue;
-		if (peak_note(peak, exact, change, &instant) || (plateau && peak_is_at(peak, exact, change)))
+		if (peak_note(&peaks[i], exact, change, instant) ||
+		    (sight->plateau && peak_is_at(&peaks[i], exact, change)))
 			risen |= 1u << i;
-		if (sampled)
-			peak_sampled(peak, exact, change);
+		if (sight->sampled)
+			peak_sampled(&peaks[i], exact, change);
 	}
 	return risen;
 }
 
 void peaks_look(struct build *build)
 {
-	struct look look = look_now(build);
-	unsigned risen = peaks_show(build, &look);
+	struct peak_look look = peaks_state(build);
+	struct instant instant = build_instant(build);
+	struct peak_sight sight = {build->phase, plateau_is_seen(build),
+	                           build->record->kind == ST_KIND_sample};
+	unsigned risen = peaks_show(build->peaks, &look, &instant, &sight);
 	const struct peak *modelled = &build->peaks[PEAK_LOAD_MODELLED];
 	struct moment moment;
 
+	if (build->whatif.active)
+		whatif_look(build);
 	if (phase_is_load(build->phase)) {
 		if (look.exact[QUANTITY_MODELLED].hi + PEAK_NEAR >= modelled->value)
 			residency_keep(&build->residency, POINT_LOAD_PEAK);
@@ -172,8 +160,8 @@ void peaks_look(struct build *build)
 		residency_keep(&build->residency, POINT_DEMAND_PEAK);
 	moment = build_moment(build);
 	for (unsigned i = 0; i < PEAK_COUNT; i++)
-		if (risen & 1u << i && rows[i].moment != MOMENT_COUNT)
-			build->model->moments[rows[i].moment] = moment;
+		if (risen & 1u << i && peak_rows[i].moment != MOMENT_COUNT)
+			build->model->moments[peak_rows[i].moment] = moment;
 }
 
 void peaks_close(struct build *build, const struct ledger *before)
@@ -183,7 +171,9 @@ void peaks_close(struct build *build, const struct ledger *before)
 	sampled_look(before, was);
 	sampled_look(&build->ledger, is);
 	for (unsigned i = 0; i < PEAK_COUNT; i++)
-		peak_close(&build->peaks[i], was[rows[i].quantity], is[rows[i].quantity]);
+		peak_close(&build->peaks[i], was[peak_rows[i].quantity], is[peak_rows[i].quantity]);
+	if (build->whatif.active)
+		whatif_close(build, before);
 }
 
 /* The range that a moment of this peak shows as its own. */
@@ -194,17 +184,22 @@ static struct range *moment_range(struct moment *moment, enum quantity quantity)
 	return quantity == QUANTITY_MODELLED ? &moment->modelled : &moment->demand;
 }
 
+void peaks_date(const struct peak peaks[PEAK_COUNT], struct moment moments[MOMENT_COUNT])
+{
+	for (unsigned i = 0; i < PEAK_COUNT; i++) {
+		const struct peak *peak = &peaks[i];
+		struct moment *moment;
+
+		if (!peak->any || peak_rows[i].moment == MOMENT_COUNT)
+			continue;
+		moment = &moments[peak_rows[i].moment];
+		moment_date(moment, peak_instant(peak));
+		*moment_range(moment, peak_rows[i].quantity) = peak_range(peak);
+	}
+}
+
 void peaks_finish(struct build *build)
 {
 	peaks_close(build, &build->ledger);
-	for (unsigned i = 0; i < PEAK_COUNT; i++) {
-		const struct peak *peak = &build->peaks[i];
-		struct moment *moment;
-
-		if (!peak->any || rows[i].moment == MOMENT_COUNT)
-			continue;
-		moment = &build->model->moments[rows[i].moment];
-		moment_date(moment, peak_instant(peak));
-		*moment_range(moment, rows[i].quantity) = peak_range(peak);
-	}
+	peaks_date(build->peaks, build->model->moments);
 }

@@ -168,6 +168,9 @@ static int scan_record(struct scan *scan, const struct st_record *record)
 		return 0;
 	case ST_KIND_revoke:
 		return revoke_note(build, (const void *)record);
+	case ST_KIND_relief:
+		relief_note(&model->relief, (const void *)record);
+		return 0;
 	case ST_KIND_exit:
 		exit_note(model, (const void *)record);
 		return 0;
@@ -179,11 +182,15 @@ static int scan_record(struct scan *scan, const struct st_record *record)
 		return 0;
 	case ST_KIND_file:
 	case ST_KIND_tensor:
+	case ST_KIND_index:
 		return catalog_record(&build->catalog, record);
 	case ST_KIND_stack:
 	case ST_KIND_module:
 	case ST_KIND_symbol:
 	case ST_KIND_thread:
+	case ST_KIND_code:
+	case ST_KIND_frames:
+	case ST_KIND_package:
 		error = names_record(model->names, record);
 		return error;
 	default:

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shards that the names of others promise: where x-00002-of-00008 was loaded there are seven more. A load that
- * ends between two shards has read all it touched and is not complete all the same.
+ * Shards that an index names, with their sizes, or, without one, that the names of others promise: where
+ * x-00002-of-00008 was loaded there are seven more. A load that ends between two shards has read all it touched and is
+ * not complete all the same.
  */
 #include <analyzer/model_parts.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool files_are_kin(const struct catalog_file *a, const struct catalog_file *b)
@@ -48,18 +51,66 @@ static void family_add(struct build *build, uint32_t first)
 		all->waiting = bytes_add(all->waiting, bytes_add(waiting, bytes_times(absent, smallest)));
 }
 
-void build_shards(struct build *build)
+/* Shards of an index: those that are there have their sizes, what is not there has what is left of the sum. */
+struct indexed {
+	uint64_t there, opened, touched; /* files */
+	uint64_t payload, waiting;       /* bytes; of the ones that nobody touched */
+	uint64_t largest;                /* of the payloads */
+};
+
+static void indexed_add(struct build *build, const struct catalog_index *index, const struct indexed *seen)
+{
+	struct absent_shards *all = &build->absent;
+	uint64_t ranks = build->model->world == MODEL_NONE || !build->model->world ? 1 : build->model->world;
+	uint64_t gone = bytes_sub(index->shards, seen->there), left = 0;
+
+	if (!seen->touched)
+		return;
+	all->count += bytes_sub(index->shards, seen->opened);
+	if (gone && index->total_size != ST_UNKNOWN)
+		left = bytes_sub(index->total_size, seen->payload);
+	all->bytes.lo = bytes_add(all->bytes.lo, left / ranks);
+	all->bytes.hi = bytes_add(all->bytes.hi,
+	                          index->total_size == ST_UNKNOWN ? bytes_times(gone, seen->largest) : left);
+	if (ranks == 1)
+		all->waiting = bytes_add(all->waiting, bytes_add(seen->waiting, left));
+}
+
+static void indexes_add(struct build *build, struct indexed *seen)
+{
+	for (uint32_t i = 0; i < build->catalog.file_count; i++) {
+		const struct catalog_file *file = &build->catalog.files[i];
+		struct indexed *of = &seen[file->index];
+
+		of->there++;
+		of->opened += file->opened;
+		of->touched += file_touched(build, i);
+		of->payload += file->payload;
+		of->largest = bytes_max(of->largest, file->payload);
+		of->waiting += file_touched(build, i) ? 0 : file->payload;
+	}
+	for (size_t i = 0; i < build->catalog.index_count; i++)
+		indexed_add(build, &build->catalog.indexes[i], &seen[i + 1]);
+}
+
+int build_shards(struct build *build)
 {
 	const struct catalog_file *files = build->catalog.files;
+	struct indexed *seen = calloc(build->catalog.index_count + 1, sizeof(*seen));
 
+	if (!seen)
+		return -ENOMEM;
+	indexes_add(build, seen);
+	free(seen);
 	for (uint32_t i = 0; i < build->catalog.file_count; i++) {
 		uint32_t earlier = 0;
 
-		if (!files[i].shards)
+		if (!files[i].shards || files[i].index)
 			continue;
-		while (earlier < i && !files_are_kin(&files[earlier], &files[i]))
+		while (earlier < i && (files[earlier].index || !files_are_kin(&files[earlier], &files[i])))
 			earlier++;
 		if (earlier == i)
 			family_add(build, i);
 	}
+	return 0;
 }

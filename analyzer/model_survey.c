@@ -56,6 +56,8 @@ static uint64_t slots_sum(const struct catalog *catalog)
 	for (size_t i = 0; i < catalog->tensor_count; i++) {
 		uint64_t size = catalog->tensors[i].size, slot = 1;
 
+		if (!catalog->files[catalog->tensors[i].file].opened)
+			continue;
 		while (slot < size && slot < UINT64_C(1) << 50)
 			slot *= 2;
 		classes |= size ? slot : 0;
@@ -63,14 +65,30 @@ static uint64_t slots_sum(const struct catalog *catalog)
 	return classes;
 }
 
-static void survey_finish(struct build *build)
+/* When each file was touched for the last time; without memory for that nobody asks. */
+static void done_keep(struct build *build)
+{
+	size_t count = bytes_min(build->residency.weight_room, build->catalog.file_count);
+
+	build->done_times = calloc(count + 1, sizeof(*build->done_times));
+	if (!build->done_times)
+		return;
+	build->done_count = count;
+	for (size_t i = 0; i < count; i++)
+		build->done_times[i] = build->residency.weights[i].last_touch;
+}
+
+static int survey_finish(struct build *build)
 {
 	const struct request *fatal;
 	uint64_t total, loaded;
+	int error;
 
 	requests_finish(&build->requests, build->badly || !build->model->exited);
 	fatal = requests_fatal(&build->requests);
-	build_shards(build);
+	error = build_shards(build);
+	if (error)
+		return error;
 	survey_sums(build, &total, &loaded);
 	if ((build->badly || fatal) && phases_died_loading(&build->phases, total - loaded, total))
 		phases_set_unfinished(&build->phases);
@@ -80,9 +98,15 @@ static void survey_finish(struct build *build)
 	phases_finish(&build->phases);
 	build->model->load.slots = slots_sum(&build->catalog);
 	build->spare = build->model->load.slots * build->thread_count;
+	done_keep(build);
+	whatif_survey(build);
+	build->source_stacks = build->residency.held.stacks;
+	build->judged = build->residency.held.judged;
+	build->residency.held.judged = (struct livemap){0};
 	build->caps = build->residency.caps;
 	build->cap_count = build->residency.cap_count;
 	build->residency.caps = NULL;
+	return 0;
 }
 
 static int cap_compare(const void *left, const void *right)
@@ -90,6 +114,13 @@ static int cap_compare(const void *left, const void *right)
 	uint64_t a = ((const struct anon_cap *)left)->serial, b = ((const struct anon_cap *)right)->serial;
 
 	return a < b ? -1 : a > b;
+}
+
+bool build_converts(const void *names, uint32_t stack)
+{
+	enum stage stage = stage_of_stack(names, stack);
+
+	return stage == STAGE_CONVERSION || stage == STAGE_QUANTISE || stage == STAGE_REPACK;
 }
 
 int build_survey(struct build *build)
@@ -102,6 +133,9 @@ int build_survey(struct build *build)
 	requests_init(&build->requests);
 	residency_init(&build->residency, &build->catalog, &watch);
 	build->residency.survey = true;
+	build->residency.converts = build_converts;
+	build->residency.converts_context = build->model->names;
+	build->residency.touches = &build->touches;
 	build->residency.replay.revoked = build->revoked;
 	build->residency.replay.revoked_count = build->revoked_count;
 	build->index = 0;
@@ -117,7 +151,7 @@ int build_survey(struct build *build)
 			thread_note(build, record->thread);
 	}
 	if (!error)
-		survey_finish(build);
+		error = survey_finish(build);
 	residency_release(&build->residency);
 	reader_order_release(&build->order);
 	if (build->cap_count)

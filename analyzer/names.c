@@ -2,6 +2,7 @@
 #include <analyzer/event.h>
 #include <analyzer/livemap.h>
 #include <analyzer/names.h>
+#include <analyzer/names_python.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct names {
 	struct livemap symbol_at, thread_at; /* a: index */
 	char **threads;
 	size_t thread_count, thread_room;
+	struct names_python python;
 };
 
 int names_create(struct names **ret_names)
@@ -59,6 +61,7 @@ void names_free(struct names *names)
 		free(names->symbols[i].name);
 	for (size_t i = 0; i < names->thread_count; i++)
 		free(names->threads[i]);
+	names_python_release(&names->python);
 	livemap_release(&names->module_at);
 	livemap_release(&names->symbol_at);
 	livemap_release(&names->thread_at);
@@ -190,7 +193,7 @@ int names_record(struct names *names, const struct st_record *record)
 	case ST_KIND_thread:
 		return thread_record(names, (const void *)record);
 	default:
-		return 0;
+		return names_python_record(&names->python, record);
 	}
 }
 
@@ -221,6 +224,26 @@ struct frame names_frame(const struct names *names, uint32_t stack, size_t i)
 bool names_stack_is_cut(const struct names *names, uint32_t stack)
 {
 	return stack < names->stack_room && names->stacks[stack].cut;
+}
+
+size_t names_python_depth(const struct names *names, uint32_t stack)
+{
+	return python_depth(&names->python, stack);
+}
+
+struct python_frame names_python_frame(const struct names *names, uint32_t stack, size_t i)
+{
+	return python_frame(&names->python, stack, i);
+}
+
+bool names_python_is_cut(const struct names *names, uint32_t stack)
+{
+	return python_is_cut(&names->python, stack);
+}
+
+const struct package *names_package(const struct names *names, const char *path)
+{
+	return python_package(&names->python, path);
 }
 
 const char *names_thread(const struct names *names, uint32_t tid)

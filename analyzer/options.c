@@ -11,6 +11,8 @@
 
 #include <sparktrace/format.h>
 
+#define TENSORS_SHOWN 20
+
 const char *const rung_names[RUNG_COUNT] = {"1", "1b", "2", "3", "4"};
 const char *const method_names[METHOD_COUNT] = {"unknown", "full", "lora", "qlora"};
 
@@ -89,6 +91,20 @@ static int parse_method(const char *text, void *at)
 	return 0;
 }
 
+/* Without a number: as many as fit on a screen. */
+static int parse_tensors(const char *text, void *at)
+{
+	if (text)
+		return parse_count(text, at);
+	*(uint64_t *)at = TENSORS_SHOWN;
+	return 0;
+}
+
+static int parse_when(const char *text, void *at)
+{
+	return when_parse(text, at);
+}
+
 static int parse_text(const char *text, void *at)
 {
 	*(const char **)at = text;
@@ -97,7 +113,7 @@ static int parse_text(const char *text, void *at)
 
 struct option_row {
 	const char *name;
-	const char *argument; /* NULL: a switch, bool at the offset */
+	const char *argument; /* NULL: a switch, bool at the offset; "[=N]": may be left out */
 	option_parser *parse;
 	size_t offset;
 	const char *help;
@@ -127,7 +143,14 @@ static const struct option_row rows[] = {
 	{"trainable-parameters", "N", parse_count, AT(trainable_parameters), "of these trained"},
 	{"quantised-bytes", "X", parse_fraction, AT(quantised_bytes),
          "bytes of a quantised parameter (0.516 to 0.5625: NF4)"},
+	{"files", NULL, NULL, AT(files), "show every weight file: its bytes, mappings, threads, advice"},
+	{"tensors", "[=N]", parse_tensors, AT(tensors),
+         "show N tensors, those most in the pool twice first (20)"},
+	{"at", "TIME", parse_when, AT(at),
+         "show the pool then: 12.5s, 14:03:07, peak, load-peak, settled, failure, end, ..."},
 	{"ring", "FILE", parse_text, AT(ring), "read this ring too, for a program that was killed"},
+	{"together", NULL, NULL, AT(together),
+         "take whatever ran at the same time on one machine for one run"},
 	{"help", NULL, NULL, AT(help), "this text"},
 };
 
@@ -154,7 +177,9 @@ static void fill_long_options(struct option *ret_longs)
 	memset(ret_longs, 0, (ROWS + 1) * sizeof(*ret_longs));
 	for (size_t i = 0; i < ROWS; i++) {
 		ret_longs[i].name = rows[i].name;
-		ret_longs[i].has_arg = rows[i].argument ? required_argument : no_argument;
+		ret_longs[i].has_arg = !rows[i].argument          ? no_argument
+		                       : *rows[i].argument == '[' ? optional_argument
+		                                                  : required_argument;
 		ret_longs[i].val = (int)i;
 	}
 }
@@ -172,6 +197,7 @@ int options_parse(int argc, char **argv, struct options *ret_options, int *ret_f
 		.parameters = ST_UNKNOWN,
 		.linear_parameters = ST_UNKNOWN,
 		.trainable_parameters = ST_UNKNOWN,
+		.tensors = ST_UNKNOWN,
 	};
 	struct option longs[ROWS + 1];
 	int index;
@@ -191,7 +217,8 @@ void options_print(FILE *out)
 	for (size_t i = 0; i < ROWS; i++) {
 		char name[40];
 
-		snprintf(name, sizeof(name), "--%s %s", rows[i].name,
+		snprintf(name, sizeof(name), "--%s%s%s", rows[i].name,
+		         rows[i].argument && *rows[i].argument != '[' ? " " : "",
 		         rows[i].argument ? rows[i].argument : "");
 		fprintf(out, "  %-28s %s\n", name, rows[i].help);
 	}

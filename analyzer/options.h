@@ -3,6 +3,7 @@
 #ifndef SPARKTRACE_OPTIONS_H
 #define SPARKTRACE_OPTIONS_H
 
+#include <analyzer/when.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ extern const char *const method_names[METHOD_COUNT]; /* "unknown", "full", "lora
 
 /* Numbers that were not given are ST_UNKNOWN (format.h), which is not 0. */
 struct options {
-	bool json, uma, fixed_pack, help;
+	bool json, uma, fixed_pack, together, help;
 	uint64_t budget, reserve, band, pool;   /* bytes */
 	uint64_t optimizer_bytes;               /* optimizer states and gradients */
 	uint64_t pack, batch;                   /* tokens, sequences */
@@ -26,6 +27,9 @@ struct options {
 	double quantised_bytes;                 /* per parameter of the quantised form, 0: not given */
 	uint64_t tried;                         /* bit 1 << enum rung */
 	uint64_t method;                        /* enum method */
+	bool files;                             /* the section of every weight file */
+	uint64_t tensors;                       /* tensors to show; ST_UNKNOWN: no section of them */
+	struct when at;                         /* the moment to show */
 	const char *ring;                       /* path of a ring to read with the trace, or NULL */
 };
 

@@ -25,8 +25,7 @@ static bool record_is_look(const struct st_record *record)
 	       (record->kind == ST_KIND_anon && !record->seq);
 }
 
-/* Made by the program itself: its time says how far the program had come. */
-static bool kind_is_event(uint16_t kind)
+bool kind_is_event(uint16_t kind)
 {
 	switch (kind) {
 	case ST_KIND_block:
@@ -40,6 +39,10 @@ static bool kind_is_event(uint16_t kind)
 	case ST_KIND_symbol:
 	case ST_KIND_thread:
 	case ST_KIND_tensor:
+	case ST_KIND_package:
+	case ST_KIND_code:
+	case ST_KIND_frames:
+	case ST_KIND_index:
 	case ST_KIND_anon:
 		return false;
 	default:

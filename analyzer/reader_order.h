@@ -25,5 +25,7 @@ void reader_order_release(struct reader_order *order);
 
 /* As reader_next(); also -ENOMEM. */
 int reader_order_next(struct reader_order *order, const struct st_record **ret_record);
+/* Made by the program itself: its time says how far the program had come. */
+bool kind_is_event(uint16_t kind);
 
 #endif

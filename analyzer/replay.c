@@ -29,7 +29,7 @@ void replay_release(struct replay *replay)
 }
 
 /* Did this release not take place? */
-static bool record_is_revoked(const struct replay *replay, const struct st_record *record)
+bool replay_is_revoked(const struct replay *replay, const struct st_record *record)
 {
 	uint64_t seq = record->seq & ST_SEQ_MASK;
 	size_t lo = 0, hi = replay->revoked_count;
@@ -51,7 +51,7 @@ static void release_record(struct replay *replay, const struct st_record *record
 	const struct st_ev_unmap *unmap = (const void *)record;
 	const struct st_ev_handle_unmap *range = (const void *)record;
 
-	if (replay->revoked_count && record_is_revoked(replay, record))
+	if (replay_is_revoked(replay, record))
 		return;
 	switch (record->kind) {
 	case ST_KIND_unmap:

@@ -117,6 +117,9 @@ void replay_release(struct replay *replay);
 /* 0, or -ENOMEM, after which the state is incomplete. */
 int replay_record(struct replay *replay, const struct st_record *record);
 
+/* A release that did not take place. */
+bool replay_is_revoked(const struct replay *replay, const struct st_record *record);
+
 /* The last event has been seen: handles that wait count as held. */
 void replay_finish(struct replay *replay);
 

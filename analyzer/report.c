@@ -3,6 +3,8 @@
 
 #include "commands.h"
 #include "report_progress.h"
+#include "report_set.h"
+#include "run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +17,14 @@
 #define END_LOOKS    10
 
 static report_section *const sections[] = {
-	report_head,     report_fit,  report_peak,    report_pool,
-	report_failures, report_next, report_weights, report_trace,
+	report_head,   report_fit,    report_peak,       report_pool,         report_failures,
+	report_next,   report_at,     report_weights,    report_weight_files, report_tensors,
+	report_relief, report_stages, report_transients, report_trace,        report_run,
+};
+
+/* Of a whole run; what only one process can tell is in its own report. */
+static report_section *const run_sections[] = {
+	report_run, report_fit, report_peak, report_pool, report_failures, report_next,
 };
 
 /* A trace of which parts are gone, or yet to come, proves no fit. */
@@ -29,11 +37,20 @@ static const char *find_blind_spot(const struct reader_summary *s)
 	return NULL;
 }
 
+static const char *blind_spot(const struct report *r)
+{
+	const char *blind = r->run ? NULL : find_blind_spot(r->summary);
+
+	for (size_t i = 0; r->run && !blind && i < r->run->part_count; i++)
+		blind = find_blind_spot(reader_summary(r->run->parts[i].reader));
+	return blind;
+}
+
 static void judge(struct report *r)
 {
 	budget_find(r->model, r->options, &r->budget);
 	if (!r->budget.blind)
-		r->budget.blind = find_blind_spot(r->summary);
+		r->budget.blind = blind_spot(r);
 	r->judgement = budget_verdict(&r->budget, r->model, r->model->needed.demand);
 	ladder_climb(r->model, r->options, &r->budget, &r->ladder);
 }
@@ -42,9 +59,13 @@ static int write_report(const struct report *r)
 {
 	struct emitter e;
 
+	report_section *const *const rows = r->run ? run_sections : sections;
+	size_t count = r->run ? sizeof(run_sections) / sizeof(run_sections[0])
+	                      : sizeof(sections) / sizeof(sections[0]);
+
 	emit_begin(&e, stdout, r->options->json ? EMIT_JSON : EMIT_TEXT);
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
-		sections[i](&e, r);
+	for (size_t i = 0; i < count; i++)
+		rows[i](&e, r);
 	return emit_end(&e);
 }
 
@@ -57,7 +78,8 @@ static int report_error(const char *path, int error)
 static int build_model(const char *path, const struct options *options, struct reader **ret_reader,
                        struct model **ret_model)
 {
-	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN};
+	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN,
+	                                  .at = options->at};
 	struct reader *reader;
 	int error = options->ring ? reader_open_with_ring(path, options->ring, &reader)
 	                          : reader_open(path, &reader);
@@ -101,9 +123,9 @@ static int build_whole_model(const char *path, const struct options *options, st
 	return error;
 }
 
-static int report_path(const char *path, const struct options *options)
+int report_single(const char *path, const struct options *options, const struct report_beside *beside)
 {
-	struct report r = {.path = path, .options = options};
+	struct report r = {.path = path, .options = options, .beside = beside};
 	struct reader *reader;
 	struct model *model;
 	int error = build_whole_model(path, options, &reader, &model);
@@ -121,28 +143,41 @@ static int report_path(const char *path, const struct options *options)
 	return verdict_status(r.judgement.verdict);
 }
 
-static int print_help(void)
+int report_run_of(struct run_card *const *cards, size_t count, const struct options *options,
+                  const struct report_beside *beside)
 {
-	puts("usage: sparktrace-analyze [report] [options] run.zst...\n\n"
-	     "What the run did to the pool: did it fit, when was the peak, what was in the pool then,\n"
-	     "what failed, and what to do next.\n");
-	options_print(stdout);
-	return COMMAND_OK;
+	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN};
+	struct report r = {.path = cards[0]->path, .options = options, .beside = beside};
+	struct run_total *total;
+	const char *bad;
+	int error = run_total_build(cards, count, &how, &total, &bad);
+
+	if (error)
+		return report_error(bad ? bad : r.path, error);
+	r.run = total;
+	r.model = total->model;
+	judge(&r);
+	error = write_report(&r);
+	run_total_free(total);
+	if (error)
+		return report_error("standard output", error);
+	return verdict_status(r.judgement.verdict);
 }
 
-/* Of several traces: unreadable input outweighs a run that does not fit, and that one that cannot be told. */
-static int worse_status(int a, int b)
+static int print_help(void)
 {
-	static const int rank[] = {
-		[COMMAND_OK] = 0, [COMMAND_CANNOT_TELL] = 1, [COMMAND_OVER] = 2, [COMMAND_BAD] = 3};
-
-	return rank[a] > rank[b] ? a : b;
+	puts("usage: sparktrace-analyze [report] [options] run.zst... | FOLDER\n\n"
+	     "What the run did to the pool: did it fit, when was the peak, what was in the pool then,\n"
+	     "what failed, and what to do next. Traces of one run (ranks, children) are taken together;\n"
+	     "of a folder, the newest run.\n");
+	options_print(stdout);
+	return COMMAND_OK;
 }
 
 int cmd_report(int argc, char **argv)
 {
 	struct options options;
-	int first, status = COMMAND_OK;
+	int first;
 
 	if (options_parse(argc, argv, &options, &first))
 		return COMMAND_BAD;
@@ -152,10 +187,5 @@ int cmd_report(int argc, char **argv)
 		fputs("sparktrace-analyze: name a trace; --help says more\n", stderr);
 		return COMMAND_BAD;
 	}
-	for (int i = first; i < argc; i++) {
-		if (i > first && !options.json)
-			putchar('\n');
-		status = worse_status(status, report_path(argv[i], &options));
-	}
-	return status;
+	return report_operands(argv + first, argc - first, &options);
 }

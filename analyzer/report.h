@@ -11,11 +11,18 @@
 #include "model.h"
 #include "reader.h"
 
+struct run_card;
+struct run_total;
+struct report_beside;
+
 struct report {
 	const char *path; /* of the trace */
 	const struct reader_summary *summary;
 	const struct options *options;
 	const struct model *model;
+	const struct run_total
+		*run; /* of several processes: `model` is theirs together, `summary` NULL; else NULL */
+	const struct report_beside *beside; /* NULL: nothing is known of it */
 	struct budget budget;
 	struct judgement judgement;
 	struct ladder ladder;
@@ -23,8 +30,22 @@ struct report {
 
 typedef void report_section(struct emitter *e, const struct report *report);
 
-report_section report_head, report_fit, report_peak, report_pool, report_failures, report_next,
-	report_weights, report_trace;
+report_section report_run, report_head, report_fit, report_peak, report_pool, report_failures, report_next,
+	report_at, report_weights, report_weight_files, report_tensors, report_relief, report_stages,
+	report_transients, report_trace;
+
+/* The report of one trace; of several of one run and machine. The exit status. */
+int report_single(const char *path, const struct options *options, const struct report_beside *beside);
+int report_run_of(struct run_card *const *cards, size_t count, const struct options *options,
+                  const struct report_beside *beside);
+
+/* What every document begins with. */
+void report_version(struct emitter *e, const char *path);
+
+/* Who loaded the weights; what would make that take less (report_loader.c). */
+void report_loaders(struct emitter *e, const struct report *report);
+void report_repairs(struct emitter *e, const struct report *report);
+void report_say_repairs(struct emitter *e, const struct report *report); /* for people */
 
 /* From the program's start; ST_UNKNOWN stays. */
 static inline uint64_t report_since(const struct report *report, uint64_t time)
@@ -56,12 +77,22 @@ const char *report_tensor(const struct report *report, uint32_t tensor);
 /* The file that made most of the trouble at the load's peak: most anonymous bytes, then most staged. */
 const struct weight_file *report_culprit(const struct report *report);
 
+/* Word for a stage of the load, NULL beyond. */
+const char *report_stage(enum stage stage);
+
+/* The layers of the pool as a table; NULL: an empty one. */
+void report_layers(struct emitter *e, const struct report *report, const struct layers *layers);
+
+/* Cached bytes of a file at some moment, or of a part of it; unknown where nobody could look. */
+struct range report_cached(const struct weight_file *file, const struct residency_at *at);
+
 /* A mapping in words: "private writable mapping", ... */
 const char *report_mapping(const struct file_mapping *mapping);
 
 /*
- * The call stack as `key`: an array of frames for JSON; a line `lead` + the innermost frames for text.
- * Nothing in text for an unknown stack.
+ * The call stack. JSON: an array of native frames as `key`, one of Python frames as `python_key`, innermost first,
+ * each with the distribution (package, version) that its file belongs to. Text: a line `lead` + the innermost
+ * frames, the interpreter's own left out where there are Python frames; nothing for an unknown stack.
  */
 void report_stack(struct emitter *e, const struct report *report, const char *key, const char *lead,
                   uint32_t stack);

@@ -56,13 +56,18 @@ static void say_machine(struct emitter *e, const struct report *r)
 		         emit_bytes("projected_pool", r->options->pool));
 }
 
+void report_version(struct emitter *e, const char *path)
+{
+	emit_only(e, emit_count("schema_version", SCHEMA_VERSION),
+	          emit_word("sparktrace_version", ST_VERSION), emit_path("trace", path));
+}
+
 void report_head(struct emitter *e, const struct report *r)
 {
 	const char *line = model_info(r->model, "cmdline");
 	const char *command = line ? line : model_info(r->model, "exe");
 
-	emit_only(e, emit_count("schema_version", SCHEMA_VERSION),
-	          emit_word("sparktrace_version", ST_VERSION), emit_path("trace", r->path));
+	report_version(e, r->path);
 	emit_open(e, "program", command ? "sparktrace: what the run did to the pool" : "sparktrace");
 	emit_say(e, command ? "{command} (pid {pid})" : "pid {pid}", emit_word("command", command),
 	         emit_count("pid", r->model->pid));

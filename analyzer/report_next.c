@@ -54,9 +54,11 @@ static void detail_load(struct emitter *e, const struct report *r)
 
 	if (file)
 		say_source(e, r, file);
-	emit_line(e, "Map read-only, stage through pinned memory (safetensors 0.8 or "
-	             "newer does), use the pread back end, drop each shard after its "
-	             "copy, or use fewer loader threads.");
+	report_say_repairs(e, r);
+	if (!repairs_best(&r->ladder.repairs))
+		emit_line(e, "Map read-only, stage through pinned memory (safetensors 0.8 or "
+		             "newer does), use the pread back end, drop each shard after its "
+		             "copy, or use fewer loader threads.");
 }
 
 static void detail_pack(struct emitter *e, const struct report *r)
@@ -215,4 +217,5 @@ void report_next(struct emitter *e, const struct report *r)
 		emit_rung(e, r, &r->ladder.rungs[i]);
 	emit_table_end(e);
 	emit_close(e);
+	report_repairs(e, r);
 }

@@ -14,10 +14,10 @@ static const struct layer_row {
 	bool always; /* shown even when it is 0 */
 } rows[] = {
 #define AT(member) offsetof(struct layers, member)
-	{"device", "device memory of this process", "no", LAYER_BYTES, AT(device), true},
+	{"device", "device memory", "no", LAYER_BYTES, AT(device), true},
 	{"pinned", "pinned host memory", "no", LAYER_BYTES, AT(pinned), false},
 	{"anon", "anonymous copies of weight pages", "no, swap at best", LAYER_RANGE, AT(anon), true},
-	{"host", "other host memory of it (change)", "no", LAYER_CHANGE, AT(host), true},
+	{"host", "other host memory (change)", "no", LAYER_CHANGE, AT(host), true},
 	{"staging", "  of it buffers that held weights", "no", LAYER_BYTES, AT(staging), false},
 	{"others", "other processes (change)", "not ours", LAYER_CHANGE, AT(others), true},
 	{"weight_cache", "page cache of the weight files", "yes, unless dirty or in use", LAYER_RANGE,
@@ -98,15 +98,20 @@ static void say_lowest(struct emitter *e, const struct report *r)
 		emit_say(e, "Swap took {swapped}.", emit_bytes("swapped", m->swap_used));
 }
 
+void report_layers(struct emitter *e, const struct report *r, const struct layers *layers)
+{
+	emit_table(e, "layers", columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; layers && i < sizeof(rows) / sizeof(rows[0]); i++)
+		emit_layer(e, r, layers, &rows[i]);
+	emit_table_end(e);
+}
+
 void report_pool(struct emitter *e, const struct report *r)
 {
 	const struct moment *peak = &r->model->moments[MOMENT_DEMAND_PEAK];
 
 	emit_open(e, "pool", "What was in the pool at that moment?");
-	emit_table(e, "layers", columns, sizeof(columns) / sizeof(columns[0]));
-	for (size_t i = 0; peak->valid && i < sizeof(rows) / sizeof(rows[0]); i++)
-		emit_layer(e, r, &peak->layers, &rows[i]);
-	emit_table_end(e);
+	report_layers(e, r, peak->valid ? &peak->layers : NULL);
 	say_lowest(e, r);
 	say_told(e, r);
 	emit_close(e);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <analyzer/event.h>
 #include <analyzer/residency_parts.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +26,10 @@ static void memory_gone(void *context, enum region region, const struct span *pi
 		return;
 	}
 	content_gone(residency, piece->lo, piece->hi);
-	if (region != REGION_DEVICE)
-		staging_gone(residency, piece->lo, piece->hi);
+	if (region == REGION_DEVICE)
+		return;
+	staging_gone(residency, piece->lo, piece->hi);
+	held_gone(residency, piece->lo, piece->hi);
 }
 
 static struct holding *holding_slot(struct holding *holdings, size_t room, uint32_t stack)
@@ -117,9 +120,13 @@ void residency_release(struct residency *residency)
 		weight_release(&residency->weights[i]);
 	free(residency->weights);
 	free(residency->tensors);
+	free(residency->uses);
 	livemap_release(&residency->content);
 	livemap_release(&residency->anon);
 	livemap_release(&residency->staged);
+	livemap_release(&residency->held.sources);
+	livemap_release(&residency->held.written);
+	livemap_release(&residency->held.judged);
 	free(residency->pending);
 	free(residency->caps);
 	free(residency->holdings);
@@ -171,6 +178,7 @@ static void map_seen(struct residency *residency, const struct st_ev_map *record
 	weight->mapped += mapping->bytes;
 	weight->mapped_peak = bytes_max(weight->mapped_peak, weight->mapped);
 	mapping->group = group_of(residency, weight, record);
+	touch_of(residency, mapping->weight, record->stack)->mapped += mapping->bytes;
 	if (mapping->group < weight->group_count) {
 		struct map_group *group = &weight->groups[mapping->group];
 
@@ -219,11 +227,16 @@ static void open_record(struct residency *residency, const struct st_ev_open *re
 	uint32_t index = catalog_weight(residency->catalog, record->file);
 	struct weight *weight = index == CATALOG_NONE ? NULL : weight_get(residency, index);
 
+	if (weight)
+		touch_of(residency, index, record->stack)->opens++;
 	if (!weight || weight->opened)
 		return;
 	weight->opened = true;
 	weight->open_stack = (uint32_t)record->stack;
 	weight->open_flags = (uint32_t)record->flags;
+	/* Nobody wants but the bytes of such a descriptor, and they may come in a way that nobody sees. */
+	if (record->flags & EVENT_O_DIRECT)
+		residency->signs |= SIGN_TOUCHED;
 }
 
 static void read_record(struct residency *residency, const struct st_ev_read *record)
@@ -272,16 +285,21 @@ static void enter_record(struct residency *residency, const struct st_ev_enter *
 		return;
 	mapping = replay_mapping(&residency->replay, &span);
 	if (mapping && (span.a & PROT_WRITE) && (mapping->flags & MAP_PRIVATE))
-		*under_way =
-			(struct under_way){record->r.thread, bytes_min(record->size, span.hi - record->addr)};
+		*under_way = (struct under_way){record->r.thread, record->r.time,
+		                                bytes_min(record->size, span.hi - record->addr)};
 }
 
-static void enter_over(struct residency *residency, uint32_t thread)
+/* The call is over: when it entered the driver, as far as that is known. */
+static void enter_over(struct residency *residency, const struct st_ev_copy *record)
 {
-	struct under_way *under_way = under_way_of(residency, thread);
+	struct under_way *under_way = under_way_of(residency, record->r.thread);
 
-	if (under_way)
-		under_way->bytes = 0;
+	residency->held.began = record->took ? bytes_sub(record->r.time, record->took) : ST_UNKNOWN;
+	if (!under_way)
+		return;
+	if (under_way->bytes)
+		residency->held.began = under_way->time;
+	under_way->bytes = 0;
 }
 
 uint64_t residency_under_way(const struct residency *residency)
@@ -298,6 +316,8 @@ int residency_record(struct residency *residency, const struct st_record *record
 	residency->signs = 0;
 	if (residency->pending_count)
 		staging_over(residency);
+	if (residency->held.leaving)
+		held_leave(residency);
 	if (record->kind == ST_KIND_remap)
 		return remap_record(residency, (const void *)record);
 	replay_record(&residency->replay, record);
@@ -308,6 +328,10 @@ int residency_record(struct residency *residency, const struct st_record *record
 		break;
 	case ST_KIND_advise:
 		advise_record(residency, (const void *)record);
+		use_advise(residency, (const void *)record);
+		break;
+	case ST_KIND_fadvise:
+		use_fadvise(residency, (const void *)record);
 		break;
 	case ST_KIND_open:
 		open_record(residency, (const void *)record);
@@ -319,8 +343,11 @@ int residency_record(struct residency *residency, const struct st_record *record
 		enter_record(residency, (const void *)record);
 		break;
 	case ST_KIND_copy:
-		enter_over(residency, record->thread);
+		enter_over(residency, (const void *)record);
 		content_copy(residency, (const void *)record);
+		break;
+	case ST_KIND_pinned_alloc:
+		held_pinned(residency, (const void *)record);
 		break;
 	case ST_KIND_memset:
 		content_memset(residency, (const void *)record);

@@ -14,9 +14,16 @@
 
 #include <analyzer/model.h>
 #include <analyzer/replay.h>
+#include <analyzer/touches.h>
 
 /* Moments at which amounts are kept as they were; the last call for each counts. */
-enum point { POINT_LOAD_PEAK, POINT_SETTLED, POINT_DEMAND_PEAK, POINT_COUNT };
+enum point {
+	POINT_LOAD_PEAK,
+	POINT_SETTLED,
+	POINT_DEMAND_PEAK,
+	POINT_RUN_PEAK, /* demand of all processes of a run together (run_total.c) */
+	POINT_COUNT
+};
 
 /* What the last record meant for weights. */
 enum weight_sign {
@@ -67,6 +74,20 @@ struct shared_size {
 	struct kept kept;      /* `device` alone is used: bytes in live device blocks */
 };
 
+/* The page cache of one cell as it was at each point, kept as struct kept does. */
+struct cell_kept {
+	uint64_t cached[POINT_COUNT];
+	uint32_t epoch[POINT_COUNT];
+};
+
+/* What reads and copies did with one tensor. */
+struct tensor_use {
+	uint64_t first, last; /* ns, 0: never */
+	uint64_t read, copied;
+	uint32_t thread; /* of the first */
+	uint32_t order;  /* 1, 2, ... within its file; 0: never */
+};
+
 struct weight {
 	struct kept kept;
 	struct livemap device; /* file bytes; a: number of copies in live device blocks */
@@ -79,14 +100,21 @@ struct weight {
 	uint64_t mapped, mapped_peak, anon_peak;
 	uint64_t first_touch, last_touch;
 	uint64_t *cell_cached, *cell_device; /* cell_cached: ST_UNKNOWN where it is */
+	struct cell_kept *cell_kept;
 	size_t cell_count;
 	struct map_group *groups;
 	uint32_t group_count;
 	struct size_class *classes; /* ascending sizes of its tensors */
 	uint32_t class_count;
 	uint32_t open_stack, open_flags;
+	uint32_t tensors_used; /* touched so far */
+	uint32_t threads[MODEL_THREADS], thread_count;
+	struct file_advice advices[MODEL_ADVICES];
+	uint32_t advice_count;
+	bool threads_more;
 	int cache_error;
 	bool counted;    /* its cells are in the amounts */
+	bool done;       /* the last touch of it has been seen, where an earlier pass told which that is */
 	bool cache_seen; /* somebody looked for it in the page cache */
 	bool opened;
 };
@@ -102,9 +130,34 @@ struct pending {
 	bool over; /* the copy was synchronous: gone with the next record */
 };
 
+/* Who asks for the pinned memory that weights are copied from. */
+#define SOURCE_STACKS 32
+struct source_stacks {
+	uint32_t stacks[SOURCE_STACKS];
+	unsigned count;
+};
+
+/* What a what-if of the load asks beyond the amounts (residency_held.c). Bytes. */
+struct held {
+	struct livemap written; /* pages that the program wrote itself; a: 1 where it only may have */
+	uint64_t doubt;         /* bytes of these */
+	struct livemap judged;  /* pages that a scan found and a later copy explains, at least perhaps */
+	uint64_t finished, finished_possible; /* of A, what files have of it that are done */
+	uint32_t leaving;                     /* file + 1 whose last touch was this record, 0: none */
+	uint64_t heap, loose; /* weights read into host blocks, into other host memory, and still there */
+	uint64_t pinned_sources, heap_sources; /* live blocks that weights were copied from */
+	uint64_t slots;   /* sum of the power-of-two classes of copies out of private writable mappings */
+	uint64_t largest; /* such copy */
+	uint64_t scanned; /* time of the last scan for anonymous pages */
+	uint64_t began;   /* when the copy of this record entered the driver, ST_UNKNOWN */
+	struct livemap sources;
+	struct source_stacks stacks;
+};
+
 /* A copy out of a private writable mapping that has entered the driver and not come back. */
 struct under_way {
 	uint32_t thread;
+	uint64_t time;
 	uint64_t bytes; /* 0: free */
 };
 
@@ -115,13 +168,16 @@ struct holding {
 	uint32_t stack;
 };
 
+#define CONVERTS_ROOM 64
+
 struct residency {
 	struct replay replay;
 	const struct catalog *catalog;
 	struct replay_watch watch; /* the caller's; `gone` is not passed on */
 	struct weight *weights;    /* one for each file of the catalog */
 	uint32_t weight_room;
-	struct kept *tensors; /* one for each tensor of the catalog; NULL before it is sorted */
+	struct kept *tensors;    /* one for each tensor of the catalog; NULL before it is sorted */
+	struct tensor_use *uses; /* likewise; NULL in the survey, and before the first one */
 	struct kept total;
 	uint32_t epoch[POINT_COUNT];
 
@@ -140,13 +196,27 @@ struct residency {
 	uint64_t unknown_copied;           /* bytes copied that may have been weights */
 	uint64_t counted, counted_payload; /* bytes of the files whose cells are in the amounts */
 
+	struct held held;
+	const struct livemap *judged;              /* held.judged of an earlier pass, NULL */
+	const struct source_stacks *source_stacks; /* of an earlier pass, NULL */
+	struct {
+		uint32_t stack;
+		bool known, yes;
+	} converts_seen[CONVERTS_ROOM]; /* answers, by the low bits of the stack */
+	const uint64_t *done_times;     /* of the last touch of each file, from an earlier pass */
+	size_t done_count;
+
 	struct holding *holdings; /* device bytes by stack; open addressing */
 	size_t holding_count, holding_room;
 
 	/* Set by the caller. */
-	bool loading;   /* the record belongs to the load */
+	struct touches *touches; /* who touched what; NULL: nobody asks */
+	bool loading;            /* the record belongs to the load */
 	bool survey;    /* who holds what, and buffers of unknown content, are left to a later pass */
 	bool host_only; /* nothing of the weights ever goes to a device: buffers are no staging */
+	/* Was the memory that this stack asked for filled with weights that are not any more as in their file? NULL: no. */
+	bool (*converts)(const void *context, uint32_t stack);
+	const void *converts_context;
 	bool projected; /* the pool was not shared; ask what would be if it were */
 
 	enum st_pool_class pool;
@@ -179,6 +249,10 @@ void residency_keep(struct residency *residency, enum point point);
 
 /* The amounts at a point; those of now for a point that never came. */
 const struct amounts *kept_at(const struct residency *residency, const struct kept *kept, enum point point);
+
+/* C of a range of a file at a point (POINT_COUNT: now), from the cells that it lies in. */
+struct range cells_range(const struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi,
+                         enum point point);
 
 /* D, at most `size`, with `unknown` bytes that may belong to it. */
 struct range amounts_device(const struct amounts *amounts, uint64_t size, uint64_t unknown);

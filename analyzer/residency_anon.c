@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 
 #define ANON_POSSIBLE   (UINT64_C(1) << 32) /* predicted only */
-#define ADVISE_DONTNEED MADV_DONTNEED
 
 static struct mapping *anon_mapping(const struct residency *residency, const struct span *piece)
 {
@@ -32,6 +31,9 @@ static void anon_count(struct residency *residency, const struct span *piece, in
 	if (!possible)
 		mapping->anon_counted =
 			sign > 0 ? mapping->anon_counted + bytes : bytes_sub(mapping->anon_counted, bytes);
+	if (weight->done)
+		*(possible ? &residency->held.finished_possible : &residency->held.finished) +=
+			(uint64_t)sign * bytes;
 	weight->anon_peak =
 		bytes_max(weight->anon_peak, weight->kept.now.anon + weight->kept.now.anon_possible);
 }
@@ -68,6 +70,7 @@ void breaks_gone(struct residency *residency, uint64_t lo, uint64_t hi)
 {
 	if (livemap_touches(&residency->anon, lo, hi))
 		residency_note(residency, livemap_cut(&residency->anon, lo, hi, anon_removed, residency));
+	held_unwritten(residency, lo, hi);
 }
 
 /* A new mapping: what the last scan of it will find, where an earlier pass saw one. */
@@ -122,6 +125,7 @@ void breaks_predict(struct residency *residency, const struct span *map, uint64_
 		return;
 	lo = bytes_max(lo & ~mask, map->lo);
 	hi = bytes_min((hi + mask) & ~mask, map->hi);
+	held_copied(residency, lo, hi);
 	while (lo < hi && !residency->replay.error) {
 		bool there = livemap_next(&residency->anon, lo, &span) && span.lo < hi;
 		uint64_t gap = there ? span.lo : hi;
@@ -147,6 +151,7 @@ static void anon_found(struct residency *residency, uint32_t file, uint64_t lo, 
 		residency_note(residency,
 		               livemap_cut(&residency->anon, piece.lo, piece.hi, anon_replaced, residency));
 		anon_insert(residency, &piece);
+		held_scanned(residency, &residency->weights[mapping->weight], &piece);
 	}
 }
 
@@ -205,6 +210,7 @@ void breaks_scan(struct residency *residency, const struct st_ev_anon *record)
 		anon_found(residency, file, lo, bytes_min(hi, bytes_add(lo, record->bytes)));
 	for (size_t i = 0; i + 1 < words; i += 2)
 		anon_found(residency, file, bytes_max(pair[i], lo), bytes_min(pair[i + 1], hi));
+	residency->held.scanned = record->r.time;
 	if (record->complete)
 		caps_keep(residency, lo, hi);
 }

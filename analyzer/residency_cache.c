@@ -12,7 +12,8 @@ int weight_cells_init(struct weight *weight, const struct catalog_file *file)
 
 	weight->cell_cached = malloc(count * sizeof(*weight->cell_cached));
 	weight->cell_device = calloc(count, sizeof(*weight->cell_device));
-	if (!weight->cell_cached || !weight->cell_device)
+	weight->cell_kept = calloc(count, sizeof(*weight->cell_kept));
+	if (!weight->cell_cached || !weight->cell_device || !weight->cell_kept)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < count; i++)
 		weight->cell_cached[i] = ST_UNKNOWN;
@@ -115,6 +116,53 @@ void cells_device(struct residency *residency, uint32_t index, uint64_t lo, uint
 	double_update(residency, weight, size);
 }
 
+/* Before a cell changes: it is kept as it was for the points that it has not been kept for. */
+static void cell_keep(const struct residency *residency, struct weight *weight, size_t cell)
+{
+	struct cell_kept *kept = &weight->cell_kept[cell];
+
+	for (int point = 0; point < POINT_COUNT; point++) {
+		if (kept->epoch[point] == residency->epoch[point])
+			continue;
+		kept->cached[point] = weight->cell_cached[cell];
+		kept->epoch[point] = residency->epoch[point];
+	}
+}
+
+static uint64_t cell_at(const struct residency *residency, const struct weight *weight, size_t cell,
+                        enum point point)
+{
+	const struct cell_kept *kept = &weight->cell_kept[cell];
+
+	if (point != POINT_COUNT && residency->epoch[point] && kept->epoch[point] == residency->epoch[point])
+		return kept->cached[point];
+	return weight->cell_cached[cell];
+}
+
+/* Where in a cell its cached pages are is not known: a part of it has at least what does not fit into the rest. */
+struct range cells_range(const struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi,
+                         enum point point)
+{
+	const struct weight *weight = index < residency->weight_room ? &residency->weights[index] : NULL;
+	uint64_t size = residency->catalog->files[index].size;
+	struct range range = {0, 0};
+
+	if (!weight || !weight->cell_count)
+		return (struct range){0, bytes_sub(hi, lo)};
+	while (lo < hi) {
+		size_t cell = cell_of(weight, lo);
+		uint64_t end = cell + 1 == weight->cell_count ? hi : bytes_min(hi, (cell + 1) * ST_CELL);
+		uint64_t cached = cell_at(residency, weight, cell, point), part = end - lo;
+		uint64_t length = cell_length(weight, size, cell);
+
+		if (cached != ST_UNKNOWN)
+			range.lo += bytes_min(part, bytes_sub(cached, bytes_sub(length, part)));
+		range.hi += cached == ST_UNKNOWN ? part : bytes_min(part, cached);
+		lo = end;
+	}
+	return range;
+}
+
 /* A record may span cells when it was written by hand: its bytes then fill them from the first on. */
 void cells_record(struct residency *residency, const struct st_ev_cached *record)
 {
@@ -136,6 +184,7 @@ void cells_record(struct residency *residency, const struct st_ev_cached *record
 		uint64_t here = bytes_min(left, end - lo);
 
 		cell_count(residency, weight, size, cell, -1);
+		cell_keep(residency, weight, cell);
 		weight->cell_cached[cell] =
 			record->cached == ST_UNKNOWN || record->result ? ST_UNKNOWN : here;
 		cell_count(residency, weight, size, cell, 1);

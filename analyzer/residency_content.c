@@ -38,6 +38,8 @@ static void content_removed(void *context, const struct span *piece)
 
 	if (piece->a & CONTENT_DEVICE)
 		device_content(residency, piece, -1);
+	else
+		held_content(residency, piece, -1);
 }
 
 void content_gone(struct residency *residency, uint64_t lo, uint64_t hi)
@@ -52,8 +54,12 @@ static void content_put(struct residency *residency, const struct span *piece)
 	int error = livemap_insert(&residency->content, piece);
 
 	residency_note(residency, error);
-	if (!error && piece->a & CONTENT_DEVICE)
+	if (error)
+		return;
+	if (piece->a & CONTENT_DEVICE)
 		device_content(residency, piece, 1);
+	else
+		held_content(residency, piece, 1);
 }
 
 /* Is there device memory, or does the entry point say so? */
@@ -89,7 +95,9 @@ void content_read(struct residency *residency, const struct st_ev_read *record, 
 		return;
 	residency->signs |= SIGN_BYTES;
 	weight->read_bytes += record->size;
+	touch_of(residency, file, record->stack)->read += record->size;
 	ranges_add(residency, &weight->read, record->offset, record->offset + record->size);
+	use_range(residency, file, record->offset, record->offset + record->size, &record->r, false);
 	if (!record->addr || record->addr > UINT64_MAX - record->size) {
 		weight->floating += record->size;
 		residency->floating += record->size;
@@ -98,15 +106,19 @@ void content_read(struct residency *residency, const struct st_ev_read *record, 
 	content_gone(residency, piece.lo, piece.hi);
 	if (address_is_device(residency, record->addr)) {
 		piece.a |= CONTENT_DEVICE;
+		piece.lo += header_bytes(residency, record, file);
 		ranges_add(residency, &weight->loaded, record->offset, record->offset + record->size);
+		use_range(residency, file, record->offset, record->offset + record->size, &record->r, true);
 		weight->copied_bytes += record->size;
 		residency->signs |= SIGN_DEVICE;
 	} else {
+		piece.a |= held_read_word(residency, piece.lo);
 		staging_gone(residency, piece.lo, piece.hi);
 		staging_fill(residency, piece.lo + header_bytes(residency, record, file), piece.hi, file + 1,
 		             piece.b);
 	}
-	content_put(residency, &piece);
+	if (piece.lo < piece.hi)
+		content_put(residency, &piece);
 }
 
 /* A copy on its way: pieces of the source become pieces of the destination. */
@@ -142,7 +154,7 @@ static void transfer_add(struct transfer *transfer, uint64_t src, uint64_t bytes
 
 /* Weight bytes whose place in the file is known went to the device. */
 static void loaded_exactly(struct residency *residency, uint32_t file, uint64_t offset, uint64_t bytes,
-                           uint64_t time)
+                           const struct st_record *record)
 {
 	struct weight *weight = weight_get(residency, file);
 
@@ -151,7 +163,8 @@ static void loaded_exactly(struct residency *residency, uint32_t file, uint64_t 
 	ranges_add(residency, &weight->loaded, offset, offset + bytes);
 	weight->copied_bytes += bytes;
 	residency->signs |= SIGN_BYTES | SIGN_DEVICE;
-	weight_touch(residency, file, offset, time);
+	weight_touch(residency, file, offset, record->time);
+	use_range(residency, file, offset, offset + bytes, record, true);
 }
 
 /* From a mapping of a weight file. Returns the bytes that this mapping accounts for. */
@@ -164,16 +177,21 @@ static uint64_t transfer_from_map(struct transfer *transfer, const struct span *
 	struct weight *weight = weight_get(residency, mapping->weight);
 	uint64_t size = residency->catalog->files[mapping->weight].size, offset = src + map->b;
 	uint64_t here = bytes_min(bytes, map->hi - src), inside = bytes_min(here, bytes_sub(size, offset));
+	enum copy_source source;
 
 	if (!weight)
 		return here;
-	if (breaks)
+	if (breaks) {
 		breaks_predict(residency, map, src, src + here);
+		held_mapped_copy(residency, here);
+	}
 	if (mapping->group < weight->group_count)
 		weight->groups[mapping->group].copied += here;
-	residency->from[breaks ? COPY_PRIVATE_WRITABLE : COPY_MAPPING] += here;
+	source = breaks ? COPY_PRIVATE_WRITABLE : COPY_MAPPING;
+	residency->from[source] += here;
+	touch_of(residency, mapping->weight, transfer->record->stack)->copied[source] += here;
 	if (inside) { /* behind the file's end a page holds zeros */
-		loaded_exactly(residency, mapping->weight, offset, inside, transfer->record->r.time);
+		loaded_exactly(residency, mapping->weight, offset, inside, &transfer->record->r);
 		transfer_add(transfer, src, inside, word_file(mapping->weight), map->b);
 	}
 	return here;
@@ -198,43 +216,6 @@ static enum copy_source source_of(const struct residency *residency, uint64_t ad
 	return COPY_OTHER;
 }
 
-/* Bytes of a file that copies of unknown content may have been, or may be yet. */
-static uint64_t unknown_room(const struct residency *residency, uint32_t file)
-{
-	const struct weight *weight = &residency->weights[file];
-	uint64_t left = bytes_sub(residency->catalog->files[file].payload,
-	                          weight->loaded.bytes + weight->loaded_vague);
-
-	return weight->mapped || weight->floating ? left : bytes_min(left, weight->unknown);
-}
-
-/* Bytes that may be of any file with something not yet accounted for. */
-static bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
-{
-	uint32_t count = residency->weight_room;
-	uint64_t room = 0, taken = residency->unknown_copied + shared_loaded_all(residency);
-	bool any = false;
-
-	count = count < residency->catalog->file_count ? count : residency->catalog->file_count;
-	for (uint32_t i = 0; i < count; i++)
-		room += unknown_room(residency, i);
-	for (uint32_t i = 0; i < count && room > taken; i++) {
-		struct weight *weight = &residency->weights[i];
-		uint64_t left = unknown_room(residency, i);
-
-		if ((!weight->mapped && !weight->floating) || !left)
-			continue;
-		weight->unknown = bytes_min(left, weight->unknown + bytes);
-		any = true;
-		/* Where tensors are known, a mapping alone does not make batches of other sizes weights. */
-		if (!weight->class_count || weight->floating)
-			residency->signs |= SIGN_BYTES | SIGN_DEVICE;
-	}
-	if (any)
-		residency->unknown_copied += bytes;
-	return any;
-}
-
 /* A copy of exactly a tensor's size, out of a buffer that the program filled itself. */
 static void transfer_guessed(struct transfer *transfer, uint64_t src, uint64_t bytes, enum guess guess,
                              uint32_t file)
@@ -250,6 +231,7 @@ static void transfer_guessed(struct transfer *transfer, uint64_t src, uint64_t b
 	residency->weights[file].loaded_vague += bytes;
 	residency->weights[file].copied_bytes += bytes;
 	weight_touch(residency, file, UINT64_MAX, transfer->record->r.time);
+	use_thread(residency, file, transfer->record->r.thread);
 	transfer_add(transfer, src, bytes, word_file(file) | CONTENT_VAGUE, 0);
 }
 
@@ -258,9 +240,25 @@ static void source_note(struct residency *residency, uint64_t src, uint64_t byte
 {
 	enum copy_source source = source_of(residency, src);
 
+	held_source(residency, src, source);
+	if (residency->survey)
+		return;
 	residency->from[source] += bytes;
 	if (source != COPY_OTHER)
 		staging_fill(residency, src, src + bytes, 0, 0);
+}
+
+/* Weights on their way, but of another size than in their file: what looks like a tensor's size is another tensor. */
+static void transfer_converted(struct transfer *transfer, uint64_t src, uint64_t bytes)
+{
+	struct residency *residency = transfer->residency;
+
+	if (!residency->replay.weights_mapped && !residency->floating)
+		return;
+	residency->exact = false;
+	residency->signs |= SIGN_BYTES | SIGN_DEVICE;
+	if (unknown_may_be_weights(residency, bytes))
+		transfer_add(transfer, src, bytes, 0, 0);
 }
 
 /* From memory that the program filled itself. */
@@ -272,10 +270,16 @@ static void transfer_unknown(struct transfer *transfer, uint64_t src, uint64_t b
 
 	if (!residency->loading)
 		return;
-	if (!residency->survey)
-		source_note(residency, src, bytes);
+	source_note(residency, src, bytes);
+	if (source_converts(residency, src)) {
+		transfer_converted(transfer, src, bytes);
+		return;
+	}
 	if (bytes == transfer->record->size)
 		guess = weight_guess(residency, bytes, &file);
+	if (residency->touches)
+		touch_of(residency, guess == GUESS_FILE ? file : CATALOG_NONE, transfer->record->stack)
+			->copied[source_of(residency, src)] += bytes;
 	if (guess != GUESS_NONE) {
 		transfer_guessed(transfer, src, bytes, guess, file);
 	} else if (unknown_may_be_weights(residency, bytes)) {
@@ -300,12 +304,18 @@ static void transfer_from_content(struct transfer *transfer, uint64_t src, uint6
 			transfer_unknown(transfer, src, gap - src);
 		/* Managed memory may be named as a host source: what it holds came to the device before. */
 		if (there && !device && !(span.a & CONTENT_DEVICE)) {
-			residency->from[source_of(residency, gap)] += stop - gap;
+			enum copy_source source = source_of(residency, gap);
+
+			residency->from[source] += stop - gap;
+			held_source(residency, gap, source);
+			touch_of(residency, content_file(span.a) - 1, transfer->record->stack)
+				->copied[source] += stop - gap;
 			loaded_exactly(residency, content_file(span.a) - 1, gap + span.b, stop - gap,
-			               transfer->record->r.time);
+			               &transfer->record->r);
 		}
 		if (there)
-			transfer_add(transfer, gap, stop - gap, span.a & ~CONTENT_DEVICE, span.b);
+			transfer_add(transfer, gap, stop - gap,
+			             span.a & ~(CONTENT_DEVICE | CONTENT_HEAP | CONTENT_LOOSE), span.b);
 		src = stop;
 	}
 }
@@ -345,8 +355,10 @@ void content_copy(struct residency *residency, const struct st_ev_copy *record)
 	bool from_device = record->how == ST_COPY_D2D || record->how == ST_COPY_D2H;
 	bool to_device = record->how == ST_COPY_D2D || record->how == ST_COPY_H2D;
 
-	if (record->result || record->flags & 1u << ST_CALL_CAPTURING || !record->size ||
-	    record->src > UINT64_MAX - record->size || record->dst > UINT64_MAX - record->size)
+	/* What a nested copy does is in the record of the call around it, which follows: a copy, or a read by cuFile. */
+	if (record->result || record->flags & (1u << ST_CALL_CAPTURING | 1u << ST_CALL_NESTED) ||
+	    !record->size || record->src > UINT64_MAX - record->size ||
+	    record->dst > UINT64_MAX - record->size)
 		return;
 	if (record->how == ST_COPY_UNIFIED) {
 		from_device = address_is_device(residency, record->src);

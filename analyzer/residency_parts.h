@@ -10,6 +10,8 @@
 #define CONTENT_DEVICE (UINT64_C(1) << 32)
 #define CONTENT_VAGUE  (UINT64_C(1) << 33) /* b is no place */
 #define CONTENT_SHARED (UINT64_C(1) << 34) /* file unknown, b is the size of the tensor */
+#define CONTENT_HEAP   (UINT64_C(1) << 35) /* read into a host block */
+#define CONTENT_LOOSE  (UINT64_C(1) << 36) /* read into other host memory, whose release may go unseen */
 
 static inline uint32_t content_file(uint64_t word)
 {
@@ -69,6 +71,13 @@ void cells_record(struct residency *residency, const struct st_ev_cached *record
 /* A cell's device bytes change by `bytes`. */
 void cells_device(struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi, int sign);
 
+/* Use of files and tensors (residency_use.c). */
+void use_thread(struct residency *residency, uint32_t index, uint32_t thread);
+void use_range(struct residency *residency, uint32_t index, uint64_t lo, uint64_t hi,
+               const struct st_record *record, bool copied);
+void use_advise(struct residency *residency, const struct st_ev_advise *record);
+void use_fadvise(struct residency *residency, const struct st_ev_fadvise *record);
+
 /* Anonymous copies (residency_anon.c). */
 void breaks_mapped(struct residency *residency, struct mapping *mapping);
 void breaks_predict(struct residency *residency, const struct span *map, uint64_t lo, uint64_t hi);
@@ -82,6 +91,34 @@ struct anon_moved {
 void breaks_take(struct residency *residency, uint64_t lo, uint64_t hi, struct anon_moved *ret_moved);
 void breaks_put(struct residency *residency, struct anon_moved *moved, uint64_t shift);
 
+/* The touch of a file by this record, where somebody asks for it, else one that nobody looks at. */
+static inline struct touch *touch_of(struct residency *residency, uint32_t file, uint64_t stack)
+{
+	static _Thread_local struct touch nobody;
+	struct touch *touch = NULL;
+
+	if (residency->touches)
+		touch = touches_get(residency->touches, file, (uint32_t)stack);
+	return touch ? touch : &nobody;
+}
+
+/* What-ifs (residency_held.c). A copy out of a private writable mapping. */
+void held_mapped_copy(struct residency *residency, uint64_t size);
+/* The block there served weights as a source. */
+void held_source(struct residency *residency, uint64_t address, enum copy_source source);
+void held_pinned(struct residency *residency, const struct st_ev_pinned_alloc *record);
+void held_gone(struct residency *residency, uint64_t lo, uint64_t hi);
+/* Pages that a scan found; that a copy took out of a private writable mapping; that went with it. */
+void held_scanned(struct residency *residency, const struct weight *weight, const struct span *found);
+void held_copied(struct residency *residency, uint64_t lo, uint64_t hi);
+void held_unwritten(struct residency *residency, uint64_t lo, uint64_t hi);
+/* CONTENT_HEAP, CONTENT_LOOSE or 0, for what a read puts there; and such content coming (1) or going (-1). */
+uint64_t held_read_word(const struct residency *residency, uint64_t address);
+void held_content(struct residency *residency, const struct span *piece, int sign);
+/* A touch of a file; after the record that was its last one: its copies could be gone. */
+void held_touched(struct residency *residency, uint32_t index, uint64_t time);
+void held_leave(struct residency *residency);
+
 /* Staging buffers (residency_staging.c). */
 void staging_fill(struct residency *residency, uint64_t lo, uint64_t hi, uint32_t file, uint64_t delta);
 void staging_copied(struct residency *residency, const struct st_ev_copy *record, uint64_t lo, uint64_t hi);
@@ -89,10 +126,26 @@ void staging_sync(struct residency *residency, const struct st_ev_sync *record);
 void staging_over(struct residency *residency);
 void staging_gone(struct residency *residency, uint64_t lo, uint64_t hi);
 
+/*
+ * Copies of unknown content (residency_unknown.c). May these bytes be of a file with something not yet accounted for?
+ * Does the block at `src` hold weights that were converted or quantised on the host?
+ */
+bool unknown_may_be_weights(struct residency *residency, uint64_t bytes);
+bool source_converts(struct residency *residency, uint64_t src);
+
 /* Content (residency_content.c). */
 void content_gone(struct residency *residency, uint64_t lo, uint64_t hi);
 void content_read(struct residency *residency, const struct st_ev_read *record, uint32_t file);
 void content_copy(struct residency *residency, const struct st_ev_copy *record);
 void content_memset(struct residency *residency, const struct st_ev_memset *record);
+
+/*
+ * Bytes of a file that was met may be in memory that the program filled itself: copied there from a mapping, which may
+ * be gone since, or read in a way that nobody sees (io_uring, a system call of the loader's own).
+ */
+static inline bool weight_may_come(const struct weight *weight)
+{
+	return weight->opened || weight->mapped_peak || weight->floating;
+}
 
 #endif

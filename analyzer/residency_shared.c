@@ -40,13 +40,13 @@ struct candidates {
 	uint64_t room;
 };
 
-/* Is it mapped, with a tensor of the class that nothing has accounted for? */
+/* May it be on its way, with a tensor of the class that nothing has accounted for? */
 static bool class_is_open(const struct residency *residency, uint32_t file, const struct size_class *class)
 {
 	const struct weight *weight = &residency->weights[file];
 	uint64_t copied = weight->copied_bytes - weight->copied_before;
 
-	return weight->mapped && class->used < class->tensors &&
+	return weight_may_come(weight) && class->used < class->tensors &&
 	       copied + class->size <= residency->catalog->files[file].payload;
 }
 

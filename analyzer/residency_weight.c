@@ -19,7 +19,7 @@ static int classes_init(struct weight *weight, const struct catalog *catalog, co
 
 	if (!file->tensor_count)
 		return 0;
-	classes = calloc(file->tensor_count, sizeof(*classes));
+	classes = calloc(file->tensor_count + 1, sizeof(*classes));
 	if (!classes)
 		return -ENOMEM;
 	for (size_t i = 0; i < file->tensor_count; i++)
@@ -31,6 +31,9 @@ static int classes_init(struct weight *weight, const struct catalog *catalog, co
 		else
 			classes[count++] = classes[i];
 	}
+	/* Some loaders bring all tensors of a file in one piece. */
+	if (file->tensor_count > 1 && classes[count - 1].size < file->payload)
+		classes[count++] = (struct size_class){file->payload, 1, 0, false};
 	weight->classes = classes;
 	weight->class_count = count;
 	return 0;
@@ -71,6 +74,7 @@ void weight_release(struct weight *weight)
 	livemap_release(&weight->read);
 	free(weight->cell_cached);
 	free(weight->cell_device);
+	free(weight->cell_kept);
 	free(weight->groups);
 	free(weight->classes);
 }
@@ -85,6 +89,7 @@ void weight_touch(struct residency *residency, uint32_t index, uint64_t offset, 
 	if (!weight->first_touch)
 		weight->first_touch = time;
 	weight->last_touch = time;
+	held_touched(residency, index, time);
 	residency->last_file = index;
 	residency->last_tensor = catalog_tensor_of(residency->catalog, index, offset);
 }

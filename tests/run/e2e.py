@@ -68,7 +68,7 @@ class Outside:
 
     def column(self, *names):
         """(start of the look, its end, sum of these values) by time."""
-        ours = {"anon_files", "rss_anon", "device"}.intersection(names)
+        ours = {"anon_files", "rss_anon", "device", "mapped"}.intersection(names)
         return [
             (row["time_ns"] - row["took_ns"] // 2, row["time_ns"] + row["took_ns"] // 2, sum(row[name] for name in names))
             for row in self.rows

@@ -91,11 +91,10 @@ def copy_on_write():
           ("modelled", r["peak.load.load_modelled"], exactly(2 * GIB)),
           ("steady", r["peak.load.steady"], exactly(GIB)),
           ("peak / steady", r["peak.load.load_peak_to_steady"], 2))
-    # U = one thread x one size class of 256 MiB.
     check("copy_on_write_next_is_1b",
           ("verdict", r["fit.verdict"], "does not fit"), ("status", r.status, 1), ("next", r["ladder.next"], "1b"),
-          ("relief", r.rung("1b")["relief"]["low_bytes"], 768 * MIB),
-          ("needs then", r.rung("1b")["needed_peak"]["high_bytes"], 1280 * MIB),
+          ("relief", r.rung("1b")["relief"]["low_bytes"], GIB),
+          ("needs then", r.rung("1b")["needed_peak"]["high_bytes"], GIB),
           ("verdict then", r.rung("1b")["verdict"], "fits"),
           ("packing", r.rung("2")["state"], "does not apply"))
     text = r.text()
@@ -351,8 +350,26 @@ def cut_and_damaged():
     check("cut_and_damaged", ("wrong", sorted(seen), []))
 
 
+def python_stack():
+    """The line of the library, who owns it, and who of the program's own code called it."""
+    r = Report(scenario("python_stack"))
+    text = " ".join(r.text().split())
+    frames = [[(f["function"], f["line"], f["package"], f["version"]) for f in failure["python_stack"]] for failure in r["failures"]]
+    check("python_stack",
+          ("library", "called from alloc_block (libtorch_cuda.so), from python: convert (torch 2.15.0, module.py:11) < "
+           "Module._apply (module.py:901) < Module._apply (module.py:902) < Module._apply (module.py:902) < ... < "
+           "main (train.py:7) < ..." in text, True),
+          ("own code", "called from python: main (train.py:7) < (cut short)" in text, True),
+          ("no Python", "called from alloc_block (libtorch_cuda.so) < _PyEval_EvalFrameDefault (python3.11)" in text, True),
+          ("frames", [len(stack) for stack in frames], [8, 1, 0]),
+          ("innermost", frames[0][0], ("Module._apply.<locals>.convert", 11, "torch", "2.15.0")),
+          ("loader", frames[0][4], ("load_file", 321, "safetensors", "0.8.0")),
+          ("own frame", frames[0][6], ("main", 7, None, None)),
+          ("module's owner", (r["failures.0.stack.0.package"], r["failures.0.stack.0.version"]), ("torch", "2.15.0")))
+
+
 for part in (order, copy_on_write, read_only, caching_allocator, staging, dead_load, between_shards, made_before,
              second_load, limits, half_a_request, killed_in_steps, cache_unknown, whole_program, errors,
-             host_only, endless, cut_and_damaged):
+             host_only, endless, cut_and_damaged, python_stack):
     part()
 sys.exit(failed > 0)

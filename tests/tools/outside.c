@@ -7,7 +7,8 @@
  *
  * One row a look: time_ns (CLOCK_MONOTONIC, middle of the look), took_ns, free (MemFree plus the
  * per-CPU lists), anon_files (smaps `Anonymous` of mappings of the FILEs), rss_anon (RssAnon less
- * anon_files), device (bytes of the memfd simcuda-device), cached (cachestat of all FILEs).
+ * anon_files), device (bytes of the memfd simcuda-device), cached (cachestat of all FILEs), mapped
+ * (length of all mappings of the FILEs).
  * All in bytes; -1 is "could not be had". The exit status is the program's (128 + signal).
  */
 #include <errno.h>
@@ -82,29 +83,34 @@ static int is_watched(const struct watch *w, const char *line)
 	return 0;
 }
 
-static void smaps(pid_t pid, const struct watch *w, long long *anon, long long *device)
+struct mapped {
+	long long anon, device, files;
+};
+
+static void smaps(pid_t pid, const struct watch *w, struct mapped *m)
 {
 	char path[64], line[4608];
 	int mine = 0, dev = 0;
 	long long kb;
 	FILE *f;
 
-	*anon = *device = -1;
+	*m = (struct mapped){-1, -1, -1};
 	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
 	f = fopen(path, "r");
 	if (!f)
 		return;
-	*anon = *device = 0;
+	*m = (struct mapped){0, 0, 0};
 	while (fgets(line, sizeof(line), f)) {
 		unsigned long from, to;
 
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
 			mine = is_watched(w, line);
+			m->files += mine ? (long long)(to - from) : 0;
 			dev = strstr(line, "memfd:simcuda-device") != NULL;
 		} else if (mine && sscanf(line, "Anonymous: %lld", &kb) == 1) {
-			*anon += kb * 1024;
+			m->anon += kb * 1024;
 		} else if (dev && sscanf(line, "Rss: %lld", &kb) == 1) {
-			*device += kb * 1024;
+			m->device += kb * 1024;
 		}
 	}
 	fclose(f);
@@ -129,18 +135,19 @@ static long long cached(const struct watch *w)
 
 static void look(FILE *out, pid_t pid, const struct watch *w)
 {
-	long long t = now_ns(), anon, device, rss, mem, percpu;
+	long long t = now_ns(), rss, mem, percpu;
+	struct mapped m;
 	char path[64];
 
 	mem = keyed_kb("/proc/meminfo", "MemFree:");
 	percpu = percpu_free();
-	smaps(pid, w, &anon, &device);
+	smaps(pid, w, &m);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	rss = keyed_kb(path, "RssAnon:");
-	if (rss >= 0 && anon > 0)
-		rss -= anon;
-	fprintf(out, "%lld,%lld,%lld,%lld,%lld,%lld,%lld\n", (t + now_ns()) / 2, now_ns() - t,
-	        mem < 0 || percpu < 0 ? -1 : mem + percpu, anon, rss, device, cached(w));
+	if (rss >= 0 && m.anon > 0)
+		rss -= m.anon;
+	fprintf(out, "%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld\n", (t + now_ns()) / 2, now_ns() - t,
+	        mem < 0 || percpu < 0 ? -1 : mem + percpu, m.anon, rss, m.device, cached(w), m.files);
 }
 
 static pid_t start(char **argv)
@@ -195,7 +202,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < w.count; i++)
 		w.fd[i] = open(w.name[i], O_RDONLY | O_CLOEXEC);
-	fprintf(out, "time_ns,took_ns,free,anon_files,rss_anon,device,cached\n");
+	fprintf(out, "time_ns,took_ns,free,anon_files,rss_anon,device,cached,mapped\n");
 	status = follow(out, start(argv + optind), &w, interval);
 	fclose(out);
 	return status;

@@ -55,9 +55,90 @@ static void test_names(void **state)
 	names_free(names);
 }
 
+static void play_text(struct names *names, const struct st_record *record, const char *text)
+{
+	play(names, record_tail(record, text, strlen(text)));
+}
+
+static void test_python(void **state)
+{
+	const uint64_t frames[] = {UINT64_C(7) << 32 | 321, UINT64_C(8) << 32, UINT64_C(99) << 32 | 5};
+	const uint64_t others[] = {UINT64_C(7) << 32 | 1};
+	struct python_frame frame;
+	struct names *names;
+
+	(void)state;
+	assert_int_equal(names_create(&names), 0);
+	play_text(names, RECORD(code, .id = 7, .line = 300), "Loader.load_file /x y/torch.py");
+	play_text(names, RECORD(code, .id = 7, .line = 1), "other /other.py"); /* the first one holds */
+	play_text(names, RECORD(code, .id = 8, .line = 1), "nothing-else");
+	play_text(names, RECORD(code, .id = 0, .line = 1), "none /none.py");
+	play_text(names, RECORD(code, .id = UINT64_MAX, .line = 1), "none /none.py");
+	play(names,
+	     record_tail(RECORD(frames, .id = 3, .flags = 1u << ST_STACK_CUT), frames, sizeof(frames)));
+	play(names, record_tail(RECORD(frames, .id = 3), others, sizeof(others)));
+	play(names, record_tail(RECORD(frames, .id = UINT64_MAX), others, sizeof(others)));
+	play(names, record_tail(RECORD(frames, .id = 4), NULL, 0));
+	assert_int_equal(names_python_depth(names, 3), 3);
+	assert_int_equal(names_python_depth(names, 4), 0);
+	assert_int_equal(names_python_depth(names, UINT32_MAX), 0);
+	assert_true(names_python_is_cut(names, 3));
+	frame = names_python_frame(names, 3, 0);
+	assert_string_equal(frame.function, "Loader.load_file");
+	assert_string_equal(frame.file, "/x y/torch.py");
+	assert_int_equal(frame.line, 321);
+	assert_int_equal(frame.first_line, 300);
+	frame = names_python_frame(names, 3, 1);
+	assert_string_equal(frame.function, "nothing-else");
+	assert_null(frame.file);
+	assert_int_equal(frame.line, 0);
+	assert_null(names_python_frame(names, 3, 2).function); /* its definition was lost */
+	names_free(names);
+}
+
+static const char *owner(const struct names *names, const char *path)
+{
+	const struct package *package = names_package(names, path);
+
+	return package ? package->version : "none";
+}
+
+static void test_packages(void **state)
+{
+	static const char *const wrong[] = {"",   "name",     "name 1", "name 1 relative/folder",
+	                                    "  ", "name  /x", "/a"};
+	char *endless = malloc(60000);
+	struct names *names;
+
+	(void)state;
+	assert_int_equal(names_create(&names), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		play_text(names, RECORD(package, ), wrong[i]);
+	play_text(names, RECORD(package, ), "torch 2.15.0 /s p/torch");
+	play_text(names, RECORD(package, ), "torch 9 /s p/torch"); /* the first one holds */
+	play_text(names, RECORD(package, ), "inner 3 /s p/torch/deep/inner");
+	play_text(names, RECORD(package, ), "single 4 /s p/six.py");
+	assert_string_equal(owner(names, "/s p/torch/lib/libtorch.so"), "2.15.0");
+	assert_string_equal(owner(names, "/s p/torch"), "2.15.0");
+	assert_string_equal(owner(names, "/s p/torch/deep/inner/x.py"), "3");
+	assert_string_equal(owner(names, "/s p/torch/deep/x.py"), "2.15.0");
+	assert_string_equal(owner(names, "/s p/torchvision/x.py"), "none");
+	assert_string_equal(owner(names, "/s p/six.py"), "4");
+	assert_string_equal(owner(names, "/s p/six.pyx"), "none");
+	assert_string_equal(owner(names, "/s p"), "none");
+	assert_string_equal(owner(names, ""), "none");
+	assert_string_equal(owner(names, NULL), "none");
+	memset(endless, '/', 60000);
+	endless[59999] = 0;
+	assert_string_equal(owner(names, endless), "none");
+	free(endless);
+	names_free(names);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_python),
+	                                   cmocka_unit_test(test_packages)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,10 +118,23 @@ static void test_zoneinfo(void **state)
 	assert_int_equal(sample.percpu_free, ST_UNKNOWN);
 }
 
+/* Bytes from storage, not what read() returned. */
+static void test_io(void **state)
+{
+	struct st_ev_sample sample = unknown_sample();
+
+	(void)state;
+	procfs_parse_io("rchar: 7\nwchar: 1\nsyscr: 2\nread_bytes: 8192\nwrite_bytes: 3\n", &sample);
+	assert_int_equal(sample.io_read, 8192);
+	sample = unknown_sample();
+	procfs_parse_io("", &sample);
+	assert_int_equal(sample.io_read, ST_UNKNOWN);
+}
+
 static void test_stat(void **state)
 {
 	static const char text[] =
-		"42 (a) b (c)) Z 17 42 42 0 -1 4194560 123 0 0 0 1 2 3 4 20 0 1 0 123456789 0 0 "
+		"42 (a) b (c)) Z 17 42 42 0 -1 4194560 123 0 5 0 1 2 3 4 20 0 1 0 123456789 0 0 "
 		"18446744073709551615 94000 95000 140737488347152 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 2 3 4 5 "
 		"6 7 9";
 	struct procfs_stat stat;
@@ -130,6 +143,7 @@ static void test_stat(void **state)
 	assert_int_equal(procfs_parse_stat(text, &stat), 0);
 	assert_int_equal(stat.state, 'Z');
 	assert_int_equal(stat.ppid, 17);
+	assert_int_equal(stat.major_faults, 5);
 	assert_int_equal(stat.start_time, 123456789);
 	assert_int_equal(stat.start_stack, 140737488347152);
 	assert_int_equal(stat.exit_code, 9);
@@ -191,14 +205,27 @@ static void test_statm(void **state)
 	assert_int_equal(procfs_parse_statm("", 4096), 0);
 }
 
+/* Only the line of that name: SwapPss and Pss_Dirty stand beside it. */
+static void test_private(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		procfs_parse_private("55-7ff ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss_Dirty: 5 kB\n"
+	                             "Shared_Dirty:       8 kB\nPrivate_Clean:  16 kB\n"
+	                             "Private_Dirty:     12 kB\nReferenced: 1 kB\n"),
+		12 * 1024);
+	assert_int_equal(procfs_parse_private(""), ST_UNKNOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_meminfo),  cmocka_unit_test(test_status),
 		cmocka_unit_test(test_vmstat),   cmocka_unit_test(test_pressure),
 		cmocka_unit_test(test_zoneinfo), cmocka_unit_test(test_stat),
-		cmocka_unit_test(test_map),      cmocka_unit_test(test_cgroup),
-		cmocka_unit_test(test_statm),
+		cmocka_unit_test(test_io),       cmocka_unit_test(test_map),
+		cmocka_unit_test(test_cgroup),   cmocka_unit_test(test_statm),
+		cmocka_unit_test(test_private),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

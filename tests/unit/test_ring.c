@@ -294,6 +294,45 @@ static void the_last_quarter_is_kept_for_what_matters(void **state)
 	free(life);
 }
 
+static uint64_t early_range(struct life *life, enum st_kind kind, uint64_t thread, uint64_t addr,
+                            uint64_t file)
+{
+	struct st_ev_map map = {
+		.r = {.kind = (uint16_t)kind, .words = sizeof(map) / 8, .thread = (uint32_t)thread},
+		.addr = addr,
+		.size = 16384,
+		.file = file};
+	struct piece piece = {&map.r, sizeof(map), NULL, 0};
+
+	if (kind == ST_KIND_unmap) {
+		map.r.words = sizeof(struct st_ev_unmap) / 8;
+		piece.record_bytes = sizeof(struct st_ev_unmap);
+	}
+	return early_put(life, &piece, true);
+}
+
+/* Only that of the same thread, and of exactly that anonymous mapping; and what comes next takes its place. */
+static void the_end_of_the_last_mapping_takes_it_back(void **state)
+{
+	struct life *life = calloc(1, sizeof(*life));
+
+	(void)state;
+	for (uint64_t i = 0; i < 100000; i++) {
+		assert_int_equal(early_range(life, ST_KIND_map, 1, 4096, 0), ST_SEQ_MAGIC);
+		assert_int_equal(early_range(life, ST_KIND_unmap, 1, 4096, 0), 0);
+	}
+	assert_int_equal(life->early_head, 0);
+	early_range(life, ST_KIND_map, 1, 4096, 0);
+	assert_int_not_equal(early_range(life, ST_KIND_unmap, 1, 8192, 0), 0);
+	assert_int_not_equal(early_range(life, ST_KIND_unmap, 1, 4096, 0), 0);
+	early_range(life, ST_KIND_map, 2, 4096, 0);
+	assert_int_not_equal(early_range(life, ST_KIND_unmap, 1, 4096, 0), 0);
+	early_range(life, ST_KIND_map, 1, 4096, 7);
+	assert_int_not_equal(early_range(life, ST_KIND_unmap, 1, 4096, 7), 0);
+	assert_int_equal(life->early_lost_count, 0);
+	free(life);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +345,7 @@ int main(void)
 		cmocka_unit_test(early_records_keep_their_positions),
 		cmocka_unit_test(what_is_half_written_early_counts_as_lost),
 		cmocka_unit_test(the_last_quarter_is_kept_for_what_matters),
+		cmocka_unit_test(the_end_of_the_last_mapping_takes_it_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

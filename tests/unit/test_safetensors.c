@@ -34,7 +34,7 @@ static int make_file(const char *header, uint64_t length, uint64_t data)
 	return fd;
 }
 
-static struct safetensors_tensor tensor;
+static struct file_tensor tensor;
 
 /* Tensors read before the end or the error. */
 static int read_all(const char *header, uint64_t data, int *ret_count)
@@ -43,7 +43,7 @@ static int read_all(const char *header, uint64_t data, int *ret_count)
 	struct safetensors *reader = NULL;
 
 	*ret_count = 0;
-	rc = safetensors_open(fd, 8 + strlen(header) + data, &reader);
+	rc = safetensors_open(fd, 8 + strlen(header) + data, NULL, &reader);
 	while (!rc && (rc = safetensors_next(reader, &tensor)) == 1) {
 		++*ret_count;
 		rc = 0;
@@ -79,7 +79,7 @@ static void test_good(void **state)
 
 	(void)state;
 	assert_int_equal(safetensors_header(fd, 8 + strlen(header) + 24), 8 + strlen(header));
-	assert_int_equal(safetensors_open(fd, 8 + strlen(header) + 24, &reader), 0);
+	assert_int_equal(safetensors_open(fd, 8 + strlen(header) + 24, NULL, &reader), 0);
 	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		assert_int_equal(safetensors_next(reader, &tensor), 1);
 		assert_string_equal(tensor.name, wanted[i].name);
@@ -125,7 +125,7 @@ static void test_name_is_cut(void **state)
 	         "{\"%05000d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 7);
 	assert_int_equal(read_all(header, 1, &count), 0);
 	assert_int_equal(count, 1);
-	assert_int_equal(strlen(tensor.name), SAFETENSORS_NAME - 1);
+	assert_int_equal(strlen(tensor.name), TENSOR_NAME - 1);
 }
 
 #define T(offsets) "{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":" offsets "}"
@@ -204,13 +204,13 @@ static void test_lengths(void **state)
 	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		int fd = make_file("{}", lengths[i], 0);
 
-		assert_int_equal(safetensors_open(fd, 10, &reader), -EINVAL);
+		assert_int_equal(safetensors_open(fd, 10, NULL, &reader), -EINVAL);
 		close(fd);
 	}
 	{
 		int fd = memfd_create("empty", 0);
 
-		assert_int_equal(safetensors_open(fd, 0, &reader), -EINVAL);
+		assert_int_equal(safetensors_open(fd, 0, NULL, &reader), -EINVAL);
 		close(fd);
 	}
 }
@@ -226,7 +226,7 @@ static void test_cut_while_read(void **state)
 	memset(header, ' ', sizeof(header));
 	header[sizeof(header) - 1] = '\0';
 	fd = make_file(header, strlen(header), 0);
-	assert_int_equal(safetensors_open(fd, 8 + strlen(header), &reader), 0);
+	assert_int_equal(safetensors_open(fd, 8 + strlen(header), NULL, &reader), 0);
 	assert_int_equal(ftruncate(fd, 40000), 0);
 	assert_int_equal(safetensors_next(reader, &tensor), -EIO);
 	safetensors_free(reader);

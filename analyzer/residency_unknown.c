@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Residency: copies out of memory that the program filled itself, where no size or place tells of which file. */
+#include <analyzer/residency_parts.h>
+
+/* Bytes of a file that copies of unknown content may have been, or may be yet. */
+static uint64_t unknown_room(const struct residency *residency, uint32_t file)
+{
+	const struct weight *weight = &residency->weights[file];
+	uint64_t left = bytes_sub(residency->catalog->files[file].payload,
+	                          weight->loaded.bytes + weight->loaded_vague);
+
+	return weight_may_come(weight) ? left : bytes_min(left, weight->unknown);
+}
+
+/* Opened, and neither mapped nor read but for its header: if it is loaded at all, nobody sees how. */
+static bool unseen(const struct residency *residency, uint32_t file)
+{
+	const struct weight *weight = &residency->weights[file];
+
+	return weight->opened && !weight->mapped_peak &&
+	       weight->read_bytes < residency->catalog->files[file].payload / 16;
+}
+
+bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
+{
+	uint32_t count = residency->weight_room;
+	uint64_t room = 0, taken = residency->unknown_copied + shared_loaded_all(residency);
+	bool any = false;
+
+	count = count < residency->catalog->file_count ? count : residency->catalog->file_count;
+	for (uint32_t i = 0; i < count; i++)
+		room += unknown_room(residency, i);
+	for (uint32_t i = 0; i < count && room > taken; i++) {
+		struct weight *weight = &residency->weights[i];
+		uint64_t left = unknown_room(residency, i);
+
+		if (!weight_may_come(weight) || !left)
+			continue;
+		weight->unknown = bytes_min(left, weight->unknown + bytes);
+		any = true;
+		/* Where tensors are known, a mapping alone does not make batches of other sizes weights. */
+		if (!weight->class_count || weight->floating || unseen(residency, i))
+			residency->signs |= SIGN_BYTES | SIGN_DEVICE;
+	}
+	if (any)
+		residency->unknown_copied += bytes;
+	return any;
+}
+
+bool source_converts(struct residency *residency, uint64_t src)
+{
+	struct span span;
+	size_t slot;
+
+	if (!residency->converts || replay_region(&residency->replay, src, &span) != REGION_HOST)
+		return false;
+	slot = span.a % CONVERTS_ROOM;
+	if (!residency->converts_seen[slot].known || residency->converts_seen[slot].stack != span.a) {
+		residency->converts_seen[slot].stack = (uint32_t)span.a;
+		residency->converts_seen[slot].known = true;
+		residency->converts_seen[slot].yes =
+			residency->converts(residency->converts_context, (uint32_t)span.a);
+	}
+	return residency->converts_seen[slot].yes;
+}
