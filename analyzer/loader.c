@@ -150,6 +150,7 @@ static void chain_native(struct loader_chain *chain, const struct names *names, 
 		const struct known_loader *known = loader_of_file(native.module, package, true);
 		const char *module = base_name(native.module);
 
+		chain->slice |= native.function && strstr(native.function, "PySafeSlice");
 		if (known) {
 			chain_add(chain, known, package, &frame);
 		} else if (!python && !package && native.function && module && !is_system(module)) {

@@ -32,6 +32,7 @@ struct loader_seen {
 struct loader_chain {
 	struct loader_seen seen[CHAIN_MAX];
 	unsigned count;
+	bool slice; /* it goes through the slice of a safetensors file, which is read in another way than a tensor */
 	/* Innermost frame that belongs to no distribution and no loader: the user's own line. */
 	const char *caller, *caller_file;
 	uint32_t caller_line;

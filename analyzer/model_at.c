@@ -202,10 +202,11 @@ static int snapshot_fill(struct build *build, const struct stop *stop, struct sn
 
 /* --- the pass -------------------------------------------------------------------------------- */
 
-/* The recorder's own records are nothing that the program did. */
+/* What the program did; all else is what was noted beside it. */
 static void event_note(struct snapshot *snapshot, const struct st_record *record)
 {
-	const struct event_kind *kind = record->thread ? event_kind_find(record->kind) : NULL;
+	bool did = record->kind >= ST_KIND_map && record->kind < ST_KIND_sample;
+	const struct event_kind *kind = did ? event_kind_find(record->kind) : NULL;
 
 	if (!kind)
 		return;

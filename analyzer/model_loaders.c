@@ -68,6 +68,7 @@ static void loader_touch(struct loader *loader, const struct touch *touch, const
 		part->direct += touch->copied[COPY_PRIVATE_WRITABLE];
 		part->read += touch->read;
 	}
+	loader->sliced += chain->slice ? touch->copied[COPY_PRIVATE_WRITABLE] : 0;
 	loader->mapped += touch->mapped;
 	loader->read += touch->read;
 	for (unsigned i = 0; i < COPY_SOURCE_COUNT; i++)
@@ -128,6 +129,7 @@ static void loader_join(struct loader *loader, const struct loader *more)
 	}
 	loader->bytes = bytes_add(loader->bytes, more->bytes);
 	loader->file_count += more->file_count;
+	loader->sliced += more->sliced;
 	loader->mapped += more->mapped;
 	loader->read += more->read;
 	for (unsigned i = 0; i < COPY_SOURCE_COUNT; i++)

@@ -38,6 +38,8 @@ struct loader {
 	uint64_t bytes;                         /* of its files, loaded */
 	uint32_t file_count, first_file;
 	uint64_t mapped, read, copied[COPY_SOURCE_COUNT];
+	uint64_t
+		sliced; /* of the bytes copied out of private writable mappings: through safetensors' get_slice() */
 	bool kept; /* some mapping was still there when the load had settled */
 };
 

@@ -63,6 +63,21 @@ static struct range exact_demand(const struct build *build, const struct imagine
 	return (struct range){modelled.lo - staging + new, modelled.hi - staging + new};
 }
 
+/* Sums of damaged values end at the largest. */
+static int64_t signed_of(uint64_t bytes)
+{
+	return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+}
+
+static int64_t signed_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN;
+	return sum;
+}
+
 /* What the last sample adds to the demand. */
 static struct change sampled_demand(const struct ledger *ledger, enum effect effect,
                                     const struct imagined *is)
@@ -74,7 +89,8 @@ static struct change sampled_demand(const struct ledger *ledger, enum effect eff
 	if (!ledger->host_seen || !is->other_staging)
 		return change;
 	gone = range_max(gone, range_of(ledger->staging_then));
-	return (struct change){change.lo - (int64_t)gone.hi, change.hi - (int64_t)gone.lo};
+	return (struct change){signed_add(change.lo, -signed_of(gone.hi)),
+	                       signed_add(change.hi, -signed_of(gone.lo))};
 }
 
 static void crest_note(struct crest *crest, struct range exact)
@@ -156,7 +172,7 @@ void whatif_close(struct build *build, const struct ledger *before)
 {
 	struct whatif *whatif = &build->whatif;
 	uint64_t cache = ledger_cache(&build->ledger);
-	int64_t rise = (int64_t)bytes_sub(cache, whatif->cache_then);
+	int64_t rise = signed_of(bytes_sub(cache, whatif->cache_then));
 	struct range heap = whatif_heap(build), then = whatif->heap_then;
 
 	for (unsigned effect = 0; effect < EFFECT_COUNT; effect++) {
@@ -174,7 +190,7 @@ void whatif_close(struct build *build, const struct ledger *before)
 		now = sampled_demand(&build->ledger, (enum effect)effect, &is);
 		crest_close(&crests[CREST_DEMAND], was, now);
 		crest_close(&crests[CREST_MODELLED], (struct change){0, 0}, (struct change){0, 0});
-		crest_close(&crests[CREST_RESIDENT], was, (struct change){now.lo, now.hi + rise});
+		crest_close(&crests[CREST_RESIDENT], was, (struct change){now.lo, signed_add(now.hi, rise)});
 	}
 	whatif->heap_then = heap;
 	whatif->cache_then = cache;

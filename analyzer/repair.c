@@ -21,6 +21,8 @@ enum sign {
 	SIGN_SAFETENSORS = 256,     /* the files are safetensors */
 	SIGN_TORCH_FILE = 512,      /* the files are torch's own */
 	SIGN_UNKNOWN_LOADER = 1024, /* no loader is known */
+	SIGN_SLICED = 4096,         /* these copies went through safetensors' get_slice() */
+	SIGN_WHOLE = 8192,          /* these copies were of whole tensors */
 	SIGN_UNWRITABLE = 2048,     /* nothing was copied out of private writable mappings */
 };
 
@@ -36,6 +38,8 @@ enum sign {
 #define TORCH_FILE     SIGN_TORCH_FILE
 #define UNKNOWN_LOADER SIGN_UNKNOWN_LOADER
 #define UNWRITABLE     SIGN_UNWRITABLE
+#define SLICED         SIGN_SLICED
+#define WHOLE          SIGN_WHOLE
 
 static const struct repair_row rows[] = {
 #define REPAIR(id, package, since, before, signs, effect, kind, change, type, source) \
@@ -84,6 +88,8 @@ static unsigned signs_of(const struct model *model, const struct loader *loader)
 	signs |= load->reclaimable.hi ? SIGN_CACHED : 0;
 	signs |= file->format == ST_FILE_SAFETENSORS ? SIGN_SAFETENSORS : 0;
 	signs |= file->format == ST_FILE_TORCH ? SIGN_TORCH_FILE : 0;
+	signs |= loader->sliced >= loader->copied[COPY_PRIVATE_WRITABLE] / 2 && loader->sliced ? SIGN_SLICED
+	                                                                                       : SIGN_WHOLE;
 	signs |= !loader->part_count ? SIGN_UNKNOWN_LOADER : 0;
 	signs |= !loader->copied[COPY_PRIVATE_WRITABLE] ? SIGN_UNWRITABLE : 0;
 	return signs;

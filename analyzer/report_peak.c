@@ -102,6 +102,26 @@ static void say_double(struct emitter *e, const struct report *r)
 	         emit_count("threads", load->threads));
 }
 
+/* Files that stay mapped keep their pages in the program's hands: none can be dropped before the load is over. */
+static void say_mapped(struct emitter *e, const struct report *r)
+{
+	const struct moment *last = &r->model->moments[MOMENT_LAST_WEIGHT];
+	uint64_t count = 0, size = 0;
+	bool all;
+
+	for (size_t i = 0; i < r->model->file_count; i++) {
+		const struct weight_file *file = &r->model->files[i];
+
+		count += file->loaded.hi != 0;
+		size += file->loaded.hi ? file->size : 0;
+	}
+	all = last->valid && r->model->load.device && count > 1 && last->mapped >= size;
+	emit_say(e, all ? "All {weight_files} weight files stayed mapped to the end of the load." : NULL,
+	         emit_count("weight_files", count), emit_bytes("mapped_peak", r->model->mapped_peak),
+	         emit_bytes("mapped_at_end", last->valid ? last->mapped : ST_UNKNOWN),
+	         emit_flag("all_stayed_mapped", all));
+}
+
 static void say_load(struct emitter *e, const struct report *r)
 {
 	const struct load *load = &r->model->load;
@@ -118,6 +138,7 @@ static void say_load(struct emitter *e, const struct report *r)
 	if (load->present) {
 		say_factor(e, r);
 		say_double(e, r);
+		say_mapped(e, r);
 	}
 	emit_close(e);
 }

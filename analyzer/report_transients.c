@@ -16,7 +16,7 @@ static const char *purpose_of(const struct names *names, const struct transient_
 {
 	enum stage stage = names ? stage_of_stack(names, site->stack) : STAGE_COUNT;
 
-	/* .to() across to the other side is no conversion: PyTorch converts on the host before it copies to the device. */
+	/* PyTorch converts on the host, then copies to the device: on the device .to() is the copy alone. */
 	if (stage == STAGE_CONVERSION && (site->kind != TRANSIENT_HOST || site->returned > site->bytes / 2))
 		return NULL;
 	return report_stage(stage);

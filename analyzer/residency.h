@@ -168,7 +168,8 @@ struct holding {
 	uint32_t stack;
 };
 
-#define CONVERTS_ROOM 64
+#define CONVERTS_ROOM  64
+#define CONVERTED_ROOM 4
 
 struct residency {
 	struct replay replay;
@@ -202,8 +203,10 @@ struct residency {
 	struct {
 		uint32_t stack;
 		bool known, yes;
-	} converts_seen[CONVERTS_ROOM]; /* answers, by the low bits of the stack */
-	const uint64_t *done_times;     /* of the last touch of each file, from an earlier pass */
+	} converts_seen[CONVERTS_ROOM];        /* answers, by the low bits of the stack */
+	uint32_t converted_by[CONVERTED_ROOM]; /* the last stacks that copied such memory, 0: none */
+	unsigned converted_count;
+	const uint64_t *done_times; /* of the last touch of each file, from an earlier pass */
 	size_t done_count;
 
 	struct holding *holdings; /* device bytes by stack; open addressing */

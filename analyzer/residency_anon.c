@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define ANON_POSSIBLE   (UINT64_C(1) << 32) /* predicted only */
+#define ANON_POSSIBLE (UINT64_C(1) << 32) /* predicted only */
 
 static struct mapping *anon_mapping(const struct residency *residency, const struct span *piece)
 {

@@ -267,20 +267,20 @@ static void transfer_unknown(struct transfer *transfer, uint64_t src, uint64_t b
 	struct residency *residency = transfer->residency;
 	enum guess guess = GUESS_NONE;
 	uint32_t file = CATALOG_NONE;
+	bool converts;
 
 	if (!residency->loading)
 		return;
 	source_note(residency, src, bytes);
-	if (source_converts(residency, src)) {
-		transfer_converted(transfer, src, bytes);
-		return;
-	}
-	if (bytes == transfer->record->size)
+	converts = source_converts(residency, src, (uint32_t)transfer->record->stack);
+	if (bytes == transfer->record->size && !converts)
 		guess = weight_guess(residency, bytes, &file);
 	if (residency->touches)
 		touch_of(residency, guess == GUESS_FILE ? file : CATALOG_NONE, transfer->record->stack)
 			->copied[source_of(residency, src)] += bytes;
-	if (guess != GUESS_NONE) {
+	if (converts) {
+		transfer_converted(transfer, src, bytes);
+	} else if (guess != GUESS_NONE) {
 		transfer_guessed(transfer, src, bytes, guess, file);
 	} else if (unknown_may_be_weights(residency, bytes)) {
 		residency->exact = false;

@@ -128,10 +128,10 @@ void staging_gone(struct residency *residency, uint64_t lo, uint64_t hi);
 
 /*
  * Copies of unknown content (residency_unknown.c). May these bytes be of a file with something not yet accounted for?
- * Does the block at `src` hold weights that were converted or quantised on the host?
+ * Does the block at `src` hold weights that were converted or quantised on the host? `copied_by`: the copy's stack.
  */
 bool unknown_may_be_weights(struct residency *residency, uint64_t bytes);
-bool source_converts(struct residency *residency, uint64_t src);
+bool source_converts(struct residency *residency, uint64_t src, uint32_t copied_by);
 
 /* Content (residency_content.c). */
 void content_gone(struct residency *residency, uint64_t lo, uint64_t hi);

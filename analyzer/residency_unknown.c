@@ -47,19 +47,37 @@ bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
 	return any;
 }
 
-bool source_converts(struct residency *residency, uint64_t src)
+static bool stack_converts(struct residency *residency, uint32_t stack)
 {
-	struct span span;
-	size_t slot;
+	size_t slot = stack % CONVERTS_ROOM;
 
-	if (!residency->converts || replay_region(&residency->replay, src, &span) != REGION_HOST)
-		return false;
-	slot = span.a % CONVERTS_ROOM;
-	if (!residency->converts_seen[slot].known || residency->converts_seen[slot].stack != span.a) {
-		residency->converts_seen[slot].stack = (uint32_t)span.a;
+	if (!residency->converts_seen[slot].known || residency->converts_seen[slot].stack != stack) {
+		residency->converts_seen[slot].stack = stack;
 		residency->converts_seen[slot].known = true;
-		residency->converts_seen[slot].yes =
-			residency->converts(residency->converts_context, (uint32_t)span.a);
+		residency->converts_seen[slot].yes = residency->converts(residency->converts_context, stack);
 	}
 	return residency->converts_seen[slot].yes;
+}
+
+static bool converted_before(const struct residency *residency, uint32_t stack)
+{
+	for (unsigned i = 0; stack && i < CONVERTED_ROOM; i++)
+		if (residency->converted_by[i] == stack)
+			return true;
+	return false;
+}
+
+/* Small blocks are not recorded: what is copied by the very lines that copied converted weights is the same. */
+bool source_converts(struct residency *residency, uint64_t src, uint32_t copied_by)
+{
+	struct span span;
+	enum region region = replay_region(&residency->replay, src, &span);
+
+	if (region == REGION_NONE)
+		return converted_before(residency, copied_by);
+	if (!residency->converts || region != REGION_HOST || !stack_converts(residency, (uint32_t)span.a))
+		return false;
+	if (!converted_before(residency, copied_by))
+		residency->converted_by[residency->converted_count++ % CONVERTED_ROOM] = copied_by;
+	return true;
 }

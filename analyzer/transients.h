@@ -18,7 +18,11 @@
 #include <analyzer/model.h>
 #include <analyzer/replay.h>
 
-struct lifetime;
+/* Of a block that has gone, or of a piece of one. */
+struct lifetime {
+	uint64_t born, gone, bytes; /* records */
+	uint32_t site;
+};
 
 /* A zeroed one is empty and ready. */
 struct transients {

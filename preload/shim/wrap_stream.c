@@ -21,7 +21,7 @@ size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *strea
 size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream);
 
 /* Where the program stands in the stream, not where libc has read to. */
-static void note_stream(FILE *stream, int fd, const void *to, size_t bytes)
+static void note_stream(FILE *stream, int fd, const void *to, size_t bytes, uint64_t took)
 {
 	struct file file;
 	off_t after;
@@ -32,15 +32,22 @@ static void note_stream(FILE *stream, int fd, const void *to, size_t bytes)
 	if (after < (off_t)bytes)
 		return;
 	EVENT(read, .file = file.id, .offset = (uint64_t)after - bytes, .size = bytes, .addr = (uintptr_t)to,
-	      .how = ST_READ_FREAD, .stack = stack_id());
+	      .how = ST_READ_FREAD, .stack = stack_id(), .took = took);
 	if (relief_on(RELIEF_DROP))
 		drop_read(&file, (uint64_t)after - bytes, bytes);
 	if ((uint64_t)after >= file.size)
 		load_ended(file.size);
 }
 
-static void note_fread(FILE *stream, const void *to, size_t size, size_t got)
+/* When the call began, where weight files are about; else 0. */
+static uint64_t fread_began(void)
 {
+	return unlikely(file_any_weights()) ? event_now() : 0;
+}
+
+static void note_fread(FILE *stream, const void *to, size_t size, size_t got, uint64_t began)
+{
+	uint64_t took = began ? event_now() - began : 0;
 	struct guard guard;
 	int fd;
 
@@ -48,38 +55,42 @@ static void note_fread(FILE *stream, const void *to, size_t size, size_t got)
 		return;
 	fd = fileno(stream);
 	if (file_marked(fd))
-		note_stream(stream, fd, to, size * got);
+		note_stream(stream, fd, to, size * got, took);
 	guard_leave(&guard);
 }
 
 EXPORT size_t fread(void *to, size_t size, size_t count, FILE *stream)
 {
+	uint64_t began = fread_began();
 	size_t got = real()->fread(relief_target(to, size * count), size, count, stream);
 
-	note_fread(stream, to, size, got);
+	note_fread(stream, to, size, got, began);
 	return got;
 }
 
 EXPORT size_t fread_unlocked(void *to, size_t size, size_t count, FILE *stream)
 {
+	uint64_t began = fread_began();
 	size_t got = real()->fread_unlocked(relief_target(to, size * count), size, count, stream);
 
-	note_fread(stream, to, size, got);
+	note_fread(stream, to, size, got, began);
 	return got;
 }
 
 EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
 {
+	uint64_t began = fread_began();
 	size_t got = real()->__fread_chk(relief_target(to, size * count), room, size, count, stream);
 
-	note_fread(stream, to, size, got);
+	note_fread(stream, to, size, got, began);
 	return got;
 }
 
 EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
 {
+	uint64_t began = fread_began();
 	size_t got = real()->__fread_unlocked_chk(relief_target(to, size * count), room, size, count, stream);
 
-	note_fread(stream, to, size, got);
+	note_fread(stream, to, size, got, began);
 	return got;
 }

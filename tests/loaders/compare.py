@@ -136,14 +136,18 @@ def anonymous(seen):
 
 
 def heap(seen):
-    """Weights in anonymous heap: staging where they go on to the device, else the host memory that the load added. From
-    outside it is part of all that the program allocated meanwhile."""
-    bounds, load = seen.bounds("heap", rough=True), seen.report["peak.load"]
-    if bounds:
-        host = load["load_demand"]["high_bytes"] - load["load_modelled"]["high_bytes"]
-        yield "weights in heap", *inside(bounds, load["staging_peak_bytes"] if seen.row.bytes else host)
-        outside = seen.truth["outside"]
-        yield "weights in heap, outside", *between(bounds[0] if outside["gap"] < SEEN else 0, outside["rss_anon"], bounds[1] + PROGRAM)
+    """Weights in anonymous heap: staging where they go on to the device, else the host memory that the load added. That is
+    sampled, and from outside it is part of all that the program allocated meanwhile: where the outside process got no
+    processor in time, the recorder had none either."""
+    bounds, load, outside = seen.bounds("heap", rough=True), seen.report["peak.load"], seen.truth["outside"]
+    if not bounds:
+        return
+    low = bounds[0] if outside["gap"] < SEEN else 0
+    yield "weights in heap, outside", *between(low, outside["rss_anon"], bounds[1] + PROGRAM)
+    if seen.row.bytes:
+        yield "weights in heap", *inside(bounds, load["staging_peak_bytes"])
+    else:
+        yield "weights in heap", *between(low, load["load_demand"]["high_bytes"] - load["load_modelled"]["high_bytes"], bounds[1])
 
 
 def cache(seen):

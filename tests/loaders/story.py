@@ -9,6 +9,13 @@ from collections import Counter
 ADVICE = {0: "normal", 1: "random", 2: "sequential", 3: "willneed", 4: "dontneed", 8: "free", 14: "hugepage", 22: "populate_read", 23: "populate_write"}
 
 
+def within(blocks, addr):
+    """Does it lie in one of the blocks {address: size}?"""
+    starts = sorted(blocks)
+    at = bisect.bisect_right(starts, addr) - 1
+    return at >= 0 and addr < starts[at] + blocks[starts[at]]
+
+
 class Mapped:
     """A mapping of a weight file; pieces is what of it is left."""
 
@@ -45,7 +52,7 @@ class Story:
     def __init__(self, lines, files, until):
         self.wanted, self.until = set(files), until
         self.names, self.opens, self.maps, self.moves = {}, {}, [], []
-        self.advice, self.copied, self.pinned = Counter(), Counter(), {}
+        self.advice, self.copied, self.pinned, self.registered = Counter(), Counter(), {}, {}
         self.lost = 0
         for line in sorted(lines, key=lambda line: line.get("time", 0)):
             handle = getattr(self, "on_" + line["event"], None)
@@ -96,13 +103,14 @@ class Story:
             self.pinned[int(line["addr"], 16)] = line["size"]
 
     def on_register(self, line):
-        self.on_pinned_alloc(line)
+        if line["result"] == 0:
+            self.registered[int(line["addr"], 16)] = line["size"]
 
     def on_pinned_free(self, line):
         self.pinned.pop(int(line["addr"], 16), None)
 
     def on_unregister(self, line):
-        self.on_pinned_free(line)
+        self.registered.pop(int(line["addr"], 16), None)
 
     def on_copy(self, line):
         if line["how"] != "h2d" or line["result"] or line["time"] > self.until:
@@ -111,15 +119,16 @@ class Story:
         mapped = self.over(addr)
         if mapped:
             self.moves.append((line["time"], mapped.file))
-        self.copied[mapped.kind() if mapped else "pinned" if self.is_pinned(addr) else "heap"] += line["size"]
+        self.copied[mapped.kind() if mapped else self.kind(addr)] += line["size"]
 
     def over(self, addr):
         return next((mapped for mapped in self.maps if mapped.covers(addr)), None)
 
-    def is_pinned(self, addr):
-        starts = sorted(self.pinned)
-        at = bisect.bisect_right(starts, addr) - 1
-        return at >= 0 and addr < starts[at] + self.pinned[starts[at]]
+    def kind(self, addr):
+        """Of memory that is no mapping of weights, as the simulated driver names it."""
+        if within(self.pinned, addr):
+            return "pinned"
+        return "registered" if within(self.registered, addr) else "heap"
 
     def next_shard(self, mapped):
         """When another weight file was first opened after this mapping was made."""

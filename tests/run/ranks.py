@@ -10,6 +10,7 @@ import time
 
 MIB = 1 << 20
 BALLAST = 96 * MIB
+LAUNCHER = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29571"]
 
 
 # ---- programs, as people write them ---------------------------------------------------------------------------------
@@ -36,6 +37,27 @@ def case_torchrun():
             kept = load_all()
         dist.barrier()
     print(dist.get_rank(), len(kept), flush=True)
+    time.sleep(0.3)
+    dist.destroy_process_group()
+
+
+def case_fsdp():
+    """Each rank keeps half of each layer; what it gathers for a step it gives back. Both are on the only device."""
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.fsdp import fully_shard
+
+    os.environ["LOCAL_RANK"] = "0"
+    dist.init_process_group("gloo")
+    mesh = dist.init_device_mesh("cuda", (dist.get_world_size(),))
+    with torch.device("meta"):
+        model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024, bias=False) for _ in range(8)])
+    for layer in model:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh).to_empty(device="cuda")
+    model(torch.empty(4, 1024, device="cuda"))
+    torch.cuda.synchronize()
+    print(dist.get_rank(), sum(parameter.to_local().nbytes for parameter in model.parameters()), flush=True)
     time.sleep(0.3)
     dist.destroy_process_group()
 
@@ -199,13 +221,13 @@ class Together:
         lines = (line for process in report["run.processes"] for line in self.ledger(process["pid"]))
         return sum(line["size"] for line in lines if line["op"].startswith("cuMemcpyHtoD") and line["t"] <= moment)
 
-    def device(self, pids):
+    def device(self, pids, kinds=("device", "pinned", "managed")):
         """(time, bytes of all devices) after every change; a process that ended has none."""
         changes = []
         for pid in pids:
             last = 0
             for line in self.ledger(pid):
-                now = 0 if line["op"] == "end" else line["device"] + line["pinned"] + line["managed"]
+                now = 0 if line["op"] == "end" else sum(line[kind] for kind in kinds)
                 changes.append((line["t"], now - last))
                 last = now
         total, sums = 0, []
@@ -343,8 +365,7 @@ def two_ranks(files, payload):
     from simledger import OLD_SAFETENSORS, PYTHON, check
 
     run = Together(
-        "torchrun", PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29571",
-        os.path.abspath(__file__), "torchrun", files=files, stale=True, PYTHONPATH=OLD_SAFETENSORS,
+        "torchrun", PYTHON, *LAUNCHER, os.path.abspath(__file__), "torchrun", files=files, stale=True, PYTHONPATH=OLD_SAFETENSORS,
     )
     report = common_checks("torchrun", run, 2, payload)
     ranks = {process["rank"]: process for process in report["run.processes"] if process["rank"] is not None}
@@ -357,6 +378,22 @@ def two_ranks(files, payload):
         ("which", os.path.basename(report["run.newest_left_out"]), "run.1.zst"),
         ("beside one of them", alone["run.siblings"], len(report["run.processes"]) - 1),
         ("A together", report["run.total.anon.high_bytes"] <= max(map(os.path.getsize, files)) + 64 * 4096, True),
+    ))
+
+
+def sharded():
+    """Two ranks of FSDP over gloo. No weight file: the driver begins the recording."""
+    from e2e import facts
+    from simledger import PYTHON, check
+
+    run = Together("fsdp", PYTHON, *LAUNCHER, os.path.abspath(__file__), "fsdp")
+    report = run.report()
+    pids = [process["pid"] for process in report["run.processes"] if process["rank"] is not None]
+    peaks = [max((value for _, value in run.device(pids, kinds)), default=0) for kinds in (("device", "managed"), ("pinned",))]
+    check("fsdp", (run.rc and run.err[-200:]) or facts(
+        ("shards", sorted(run.out.split()), sorted(["0", "1", str(16 * MIB), str(16 * MIB)])), ("ranks", len(pids), 2),
+        ("device, sum of the ledgers by time", report["run.total.device_peak_bytes"], peaks[0]),
+        ("pinned, likewise", report["run.total.pinned_peak_bytes"], peaks[1]),
     ))
 
 
@@ -420,6 +457,7 @@ def main():
         print("skip ranks - there is no .venv; scripts/python-env makes it")
         finish()
     two_ranks(files, 2 * payload)
+    sharded()
     for case in ("spawn", "fork"):
         run = Together(case, PYTHON, script, case, files=files, PYTHONPATH=OLD_SAFETENSORS)
         report = common_checks(case, run, 2, 2 * payload)

@@ -104,6 +104,31 @@ def copy_on_write():
           ("frame", r["ladder.how.stack.1.function"], "MapAllocator::MapAllocator"))
 
 
+def one_by_one():
+    """--files, --tensors and --at of copy_on_write: four tensors of 256 MiB, copied from second 2 on, one a second."""
+    trace = scenario("copy_on_write")
+    r = Report(trace, "--tensors=2", "--at", "3.5s")
+    shown = r["tensors_shown.tensors"]
+    check("tensors_one_by_one",
+          ("shown", len(shown), 2), ("twice in the pool", [t["duplicated_at_peak_bytes"] for t in shown], [256 * MIB] * 2),
+          ("all of them", [t["name"] for t in r["tensors"]], [f"layers.{i}.weight" for i in range(4)]),
+          ("order and place", [(t["order"], t["place"]) for t in r["tensors"]], [(i, i) for i in range(1, 5)]),
+          ("copied", [t["copied"] for t in r["tensors"]], [exactly(256 * MIB)] * 4),
+          ("factor", r["tensors.0.factor_high"], 2))
+    layers = {layer["layer"]: layer["size"] for layer in r["at.layers"]}
+    check("pool_at_a_time",
+          ("device", layers["device"], exactly(GIB)), ("on the device", r["at.files.0.device"], exactly(512 * MIB)),
+          ("mapped", r["at.files.0.mapped_bytes"], GIB), ("event", r["at.event"], "copy"),
+          ("whose", r["at.blocks.0.stack.0.function"], "cuMemAlloc_v2"))
+    text = " ".join(run(ANALYZE, "--files", "--tensors", "--at", "settled", trace).stdout.split())
+    check("one_by_one_in_text", *((word, word in text, True) for word in (
+        "The weight files, one by one", "private writable mapping x 1", "4 of 4 tensors", "The pool at one moment")))
+    plain = run(ANALYZE, trace).stdout
+    check("only_when_asked_for", ("files", "one by one" in plain, False), ("at", "at one moment" in plain, False))
+    for wrong in ("12", "noon", "25:00"):
+        check("at_" + wrong, ("status", run(ANALYZE, "--at", wrong, trace).returncode, 2))
+
+
 def read_only():
     r = Report(scenario("read_only"), "--budget", "1.5GiB")
     check("read_only_is_reclaimable",
@@ -368,7 +393,7 @@ def python_stack():
           ("module's owner", (r["failures.0.stack.0.package"], r["failures.0.stack.0.version"]), ("torch", "2.15.0")))
 
 
-for part in (order, copy_on_write, read_only, caching_allocator, staging, dead_load, between_shards, made_before,
+for part in (order, copy_on_write, one_by_one, read_only, caching_allocator, staging, dead_load, between_shards, made_before,
              second_load, limits, half_a_request, killed_in_steps, cache_unknown, whole_program, errors,
              host_only, endless, cut_and_damaged, python_stack):
     part()

@@ -12,7 +12,7 @@ expected=$here/shim_events.expected
 normal() {
 	sed -E 's/^[0-9]+ [0-9]+ //
 		/^(ring|stack) /d
-		s/ (addr|new_addr|dev|ino|stack|id|words|source|result|target)=[0-9]+//g
+		s/ (addr|new_addr|dev|ino|stack|id|words|source|result|target|took)=[0-9]+//g
 		s/ file=[1-9][0-9]*/ file=W/
 		s/ text=.*//' "$1"
 }

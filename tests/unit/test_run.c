@@ -246,6 +246,34 @@ static void test_shared_cache_once(void **state)
 	assert_in_range(total->model->load.resident.lo, 7 * GIB - 4 * MIB, 7 * GIB + 4 * MIB);
 }
 
+/* What the recorder says of where a process comes from. */
+static void test_card(void **state)
+{
+	struct pair *pair = *state;
+	struct run_card *cards = pair->cards;
+
+	at(1);
+	begin(pair, 0, 1);
+	put(pair, 0, record_tail(RECORD(info), "run=7.700 python", 16));
+	put(pair, 0, RECORD(child, .pid = 11, .how = ST_CHILD_FORK));
+	put(pair, 0, RECORD(child, .pid = 12, .how = ST_CHILD_EXEC));
+	begin(pair, 1, 2);
+	put(pair, 1, record_tail(RECORD(info), "run=7.700 bash", 14));
+	at(3);
+	EXIT(0);
+	EXIT(1);
+	total_of(pair);
+	assert_string_equal(cards[0].root, "7.700 python");
+	assert_false(cards[0].shell);
+	assert_true(cards[1].shell);
+	assert_string_equal(cards[0].keys[RUN_KEY_PORT], "29500");
+	assert_int_equal(cards[0].child_count, 1);
+	assert_int_equal(cards[0].children[0], 11);
+	assert_string_equal(cards[0].boot_id, "one-boot");
+	assert_int_equal(cards[1].start, 2 * SECONDS);
+	assert_int_equal(cards[1].gone, 3 * SECONDS);
+}
+
 /* A load that begins before its process is sampled for the first time: what was imported by then is no part of it. */
 static void test_load_without_imports(void **state)
 {
@@ -319,6 +347,7 @@ int main(void)
 		TEST(test_copy_brings_nothing),
 		TEST(test_shared_cache_once),
 		TEST(test_load_without_imports),
+		TEST(test_card),
 		TEST(test_dead_load_needs_its_rest),
 	};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Protects the account of what came and went during a load: bytes by stack, and the most at once, of nothing but what
- * really came and went; what stays, what was there before, and what the end of the run takes away are no temporaries.
+ * Protects the account of what came and went during a load: bytes by stack, and the most at once, of nothing
+ * but what really came and went; what stays, what was there before, and what the end of the run takes away are
+ * no temporaries.
  */
 #include <analyzer/transients.h>
 #include <setjmp.h>
@@ -121,7 +122,7 @@ static void what_stays_or_was_there_before_is_none(void **state)
 	assert_int_equal(run->model.transient_count, 0);
 }
 
-/* The last copy ends the load, its source goes thereafter; a tensor that the program drops later is another matter. */
+/* The last copy ends the load, its source goes thereafter; what the program drops later is another matter. */
 static void the_source_of_the_last_copy_may_go_late(void **state)
 {
 	struct run *run = *state;

@@ -29,7 +29,9 @@ def fill(tensor, seed):
 
 
 def make(dtype, shape=()):
-    model = LlamaForCausalLM(LlamaConfig(**{**SHAPE, **dict(shape)})).to(dtype)
+    torch.set_default_dtype(dtype)
+    model = LlamaForCausalLM(LlamaConfig(**{**SHAPE, **dict(shape)}))
+    torch.set_default_dtype(torch.float32)
     for name, parameter in model.named_parameters():
         fill(parameter, name)
     return model

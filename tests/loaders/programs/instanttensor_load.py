@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InstantTensor: all files, tensor by tensor; a copy of each is kept, as vLLM does."""
+"""InstantTensor: all files, tensor by tensor; each is a copy, or with `views` a view of its buffer on the device."""
+
+import sys
 
 from common import files, loaded
 from instanttensor import safe_open
 
-tensors = {}
-with safe_open(files(), framework="pt", device=0) as file:
-    for name, tensor in file.tensors():
-        tensors[name] = tensor.clone()
-loaded(tensors)
+with safe_open(files(), framework="pt", device=0, copy="views" not in sys.argv) as file:
+    loaded(dict(file.tensors()))

@@ -179,6 +179,21 @@ CUresult cuMemFreeHost(void *address)
 	return block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Every page is made the program's own; of file mappings this is a copy-on-write broken, and counted. */
+static void pages_break(uint64_t first, uint64_t span)
+{
+	for (uint64_t at = first, end = first + span, next; at < end; at = next) {
+		enum sim_source source = proc_source(at, &next);
+		uint64_t bytes;
+
+		if (next > end)
+			next = end;
+		bytes = proc_break(at, next - at);
+		if (source == SIM_SOURCE_COW)
+			sim.counts.broken += bytes;
+	}
+}
+
 /* Pins existing pages. Pinning for writing breaks copy-on-write, as it does with the real driver. */
 static bool pages_pin(uint64_t first, uint64_t span, unsigned int flags)
 {
@@ -188,7 +203,7 @@ static bool pages_pin(uint64_t first, uint64_t span, unsigned int flags)
 		return sim_syscall(SYS_madvise, (long)first, (long)span, POPULATE_READ, 0, 0, 0) == 0;
 	if (proc_source(first, &end) == SIM_SOURCE_PRIVATE)
 		return false;
-	sim.counts.broken += proc_break(first, span);
+	pages_break(first, span);
 	return true;
 }
 

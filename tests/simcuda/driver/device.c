@@ -162,7 +162,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 		return CUDA_ERROR_INVALID_VALUE;
 	if (dev != 0)
 		return CUDA_ERROR_INVALID_DEVICE;
-	*value = 0;
+	/* A disk can write to the memory of a card, but not to that of a GB10. */
+	*value = attribute == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED && !sim.gb10;
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++)
 		if (attributes[i].attribute == attribute)
 			*value = attributes[i].value;
