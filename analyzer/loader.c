@@ -113,7 +113,7 @@ static void chain_python(struct loader_chain *chain, const struct names *names, 
 {
 	for (size_t i = names_python_depth(names, stack); i-- > 0;) {
 		struct python_frame frame = names_python_frame(names, stack, i);
-		const struct package *package = names_package(names, frame.file);
+		const struct package *package = frame.package;
 		const struct known_loader *known = loader_of_file(frame.file, package, false);
 
 		if (known) {
@@ -146,7 +146,7 @@ static void chain_native(struct loader_chain *chain, const struct names *names, 
 	for (size_t i = names_depth(names, stack); i-- > 0;) {
 		struct frame native = names_frame(names, stack, i);
 		struct python_frame frame = {.function = native.function, .file = native.module};
-		const struct package *package = names_package(names, native.module);
+		const struct package *package = native.package;
 		const struct known_loader *known = loader_of_file(native.module, package, true);
 		const char *module = base_name(native.module);
 

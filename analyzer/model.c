@@ -2,6 +2,7 @@
 #include <analyzer/model_parts.h>
 #include <analyzer/model_snapshot.h>
 #include <analyzer/names.h>
+#include <analyzer/stages_stack.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,8 @@ static int build_look_ahead(struct build *build)
 	int error = names_create(&build->model->names);
 
 	if (!error)
+		error = stack_stages_create(build->model->names, &build->model->stack_stages);
+	if (!error)
 		error = build_scan(build);
 	if (!error)
 		error = build_survey(build);
@@ -102,7 +105,6 @@ struct model *build_close(struct build *build)
 
 	residency_release(&build->residency);
 	transients_release(&build->transients);
-	stages_release(&build->stages);
 	reader_order_release(&build->order);
 	catalog_release(&build->catalog);
 	free(build->revoked);
@@ -189,6 +191,7 @@ void model_free(struct model *model)
 	free(model->holders);
 	free(model->transients);
 	snapshot_free(model->at);
+	stack_stages_free(model->stack_stages);
 	names_free(model->names);
 	free(model);
 }

@@ -21,6 +21,7 @@
 struct reader;
 struct names;
 struct snapshot;
+struct stack_stages;
 
 enum phase { PHASE_START, PHASE_LOAD, PHASE_SETTLE, PHASE_STEPS, PHASE_END, PHASE_COUNT };
 
@@ -329,6 +330,7 @@ struct model {
 	bool transients_cut;                            /* too many: at_once is a lower bound */
 	struct told told_first, told_last, told_failed; /* the last before the failure */
 	struct names *names;
+	struct stack_stages *stack_stages; /* stages_stack.h: what is done with memory that a stack asks for */
 	struct snapshot *at; /* model_snapshot.h; NULL: nobody asked */
 	struct relief relief;
 };

@@ -159,7 +159,7 @@ void build_state_begin(struct build *build)
 	build->residency.caps_known = true;
 	build->caps = NULL;
 	build->residency.converts = build_converts;
-	build->residency.converts_context = build->model->names;
+	build->residency.converts_context = build->model->stack_stages;
 	build->residency.host_only = !build->phases.to_device;
 	build->residency.projected = build->options.uma && build->model->pool == ST_POOL_DISCRETE;
 	build->residency.judged = &build->judged;
@@ -172,6 +172,6 @@ void build_state_begin(struct build *build)
 void build_measure_begin(struct build *build)
 {
 	build_state_begin(build);
-	stages_init(&build->stages, build->model->names, &build->residency);
+	stages_init(&build->stages, build->model->stack_stages, &build->residency);
 	whatif_begin(build);
 }

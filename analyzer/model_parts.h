@@ -113,8 +113,8 @@ struct build {
 /* Each 0 or a negative errno. */
 int build_scan(struct build *build);
 int build_survey(struct build *build);
-/* For residency's `converts`; `names` are the model's. */
-bool build_converts(const void *names, uint32_t stack);
+/* For residency's `converts`; `stack_stages` are the model's. */
+bool build_converts(void *stack_stages, uint32_t stack);
 /* At the end of the survey. */
 int build_shards(struct build *build);
 

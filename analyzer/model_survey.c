@@ -116,9 +116,9 @@ static int cap_compare(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-bool build_converts(const void *names, uint32_t stack)
+bool build_converts(void *stack_stages, uint32_t stack)
 {
-	enum stage stage = stage_of_stack(names, stack);
+	enum stage stage = stack_stage(stack_stages, stack);
 
 	return stage == STAGE_CONVERSION || stage == STAGE_QUANTISE || stage == STAGE_REPACK;
 }
@@ -134,7 +134,7 @@ int build_survey(struct build *build)
 	residency_init(&build->residency, &build->catalog, &watch);
 	build->residency.survey = true;
 	build->residency.converts = build_converts;
-	build->residency.converts_context = build->model->names;
+	build->residency.converts_context = build->model->stack_stages;
 	build->residency.touches = &build->touches;
 	build->residency.replay.revoked = build->revoked;
 	build->residency.replay.revoked_count = build->revoked_count;

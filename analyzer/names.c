@@ -18,6 +18,7 @@ struct stack {
 struct module {
 	char *path;
 	uint64_t start, offset;
+	struct package_known package;
 };
 
 struct symbol {
@@ -137,7 +138,8 @@ static int stack_record(struct names *names, const struct st_ev_stack *record)
 
 static int module_record(struct names *names, const struct st_ev_module *record)
 {
-	struct module module = {text_copy(&record->r), record->start, record->offset};
+	struct module module = {
+		.path = text_copy(&record->r), .start = record->start, .offset = record->offset};
 	int error = grow(&names->modules, sizeof(module), names->module_count + 1, &names->module_room);
 
 	if (!error && !module.path)
@@ -209,10 +211,11 @@ struct frame names_frame(const struct names *names, uint32_t stack, size_t i)
 
 	/* A return address may be the first byte behind its function's module: the call is before it. */
 	if (frame.address && livemap_find(&names->module_at, frame.address - 1, &span)) {
-		const struct module *module = &names->modules[span.a];
+		struct module *module = &names->modules[span.a];
 
 		frame.module = module->path;
 		frame.offset = frame.address - module->start + module->offset;
+		frame.package = python_package_of(&names->python, module->path, &module->package);
 	}
 	if (livemap_find(&names->symbol_at, frame.address, &span)) {
 		frame.function = names->symbols[span.a].name;

@@ -13,11 +13,18 @@
 
 struct names;
 
+/* An installed distribution, from its metadata. */
+struct package {
+	const char *name, *version;
+	const char *folder; /* absolute; the file itself for a module of one file */
+};
+
 struct frame {
 	uint64_t address;
 	const char *function; /* as the trace has it, mangled; NULL: unknown */
 	uint64_t offset;      /* in the function, or in the module's file where it is unknown */
 	const char *module;   /* path, NULL: unknown */
+	const struct package *package; /* that the module belongs to: see names_package() */
 };
 
 /* A Python frame. function and file are NULL where the trace has lost them. */
@@ -26,12 +33,7 @@ struct python_frame {
 	const char *file;     /* as the interpreter has it: absolute, relative, or "<string>" */
 	uint32_t line;        /* where it is, 0: unknown */
 	uint32_t first_line;  /* of the function */
-};
-
-/* An installed distribution, from its metadata. */
-struct package {
-	const char *name, *version;
-	const char *folder; /* absolute; the file itself for a module of one file */
+	const struct package *package; /* that the file belongs to: see names_package() */
 };
 
 /* 0 or -ENOMEM. */

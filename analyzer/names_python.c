@@ -14,6 +14,7 @@ struct code {
 	char *function; /* ends where the file begins */
 	const char *file;
 	uint32_t line;
+	struct package_known package;
 };
 
 struct python_stack {
@@ -172,6 +173,8 @@ static int package_record(struct names_python *python, const struct st_ev_packag
 	place = tsearch(owner, &python->packages, owner_compare);
 	if (!place || *place != owner)
 		owner_free(owner);
+	else
+		python->package_count++;
 	return place ? 0 : -ENOMEM;
 }
 
@@ -210,11 +213,12 @@ struct python_frame python_frame(const struct names_python *python, uint32_t sta
 	struct span span;
 
 	if (livemap_find(&python->code_at, word >> 32, &span)) {
-		const struct code *code = &python->codes[span.a];
+		struct code *code = &python->codes[span.a];
 
 		frame.function = code->function;
 		frame.file = code->file;
 		frame.first_line = code->line;
+		frame.package = python_package_of(python, code->file, &code->package);
 	}
 	return frame;
 }
@@ -240,4 +244,14 @@ const struct package *python_package(const struct names_python *python, const ch
 			return &(*found)->package;
 	}
 	return NULL;
+}
+
+const struct package *python_package_of(const struct names_python *python, const char *path,
+                                        struct package_known *known)
+{
+	if (known->asked != python->package_count + 1) {
+		known->package = python_package(python, path);
+		known->asked = python->package_count + 1;
+	}
+	return known->package;
 }

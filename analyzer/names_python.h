@@ -9,6 +9,12 @@
 struct code;
 struct python_stack;
 
+/* The package of one file, once looked for: the same until there are more packages. */
+struct package_known {
+	const struct package *package;
+	size_t asked; /* 0: never; else 1 + the number of packages then */
+};
+
 /* A zeroed one is empty and ready. */
 struct names_python {
 	struct code *codes;
@@ -17,6 +23,7 @@ struct names_python {
 	size_t stack_count, stack_room;
 	struct livemap code_at, stack_at; /* by identifier; a: index */
 	void *packages;                   /* tree of struct owner, by folder */
+	size_t package_count;
 };
 
 void names_python_release(struct names_python *python);
@@ -29,5 +36,9 @@ size_t python_depth(const struct names_python *python, uint32_t stack);
 struct python_frame python_frame(const struct names_python *python, uint32_t stack, size_t i);
 bool python_is_cut(const struct names_python *python, uint32_t stack);
 const struct package *python_package(const struct names_python *python, const char *path);
+
+/* The same for a file that is asked for over and over. */
+const struct package *python_package_of(const struct names_python *python, const char *path,
+                                        struct package_known *known);
 
 #endif

@@ -141,7 +141,7 @@ static void python_line(FILE *out, const struct names *names, uint32_t stack)
 
 	for (size_t i = 0; i < depth; i++) {
 		struct python_frame frame = names_python_frame(names, stack, i);
-		const struct package *package = names_package(names, frame.file);
+		const struct package *package = frame.package;
 		bool own = !package && !is_standard(frame.file);
 
 		if (line.frames < FRAMES_SHOWN || (own && !seen))
@@ -173,7 +173,7 @@ static void emit_native(struct emitter *e, const struct names *names, const char
 	emit_table(e, key, columns, 6);
 	for (size_t i = 0; i < depth; i++) {
 		struct frame frame = names_frame(names, stack, i);
-		const struct package *package = names_package(names, frame.module);
+		const struct package *package = frame.package;
 		char address[20];
 
 		snprintf(address, sizeof(address), "0x%llx", (unsigned long long)frame.address);
@@ -195,7 +195,7 @@ static void emit_python(struct emitter *e, const struct names *names, const char
 	emit_table(e, key, columns, 6);
 	for (size_t i = 0; i < depth; i++) {
 		struct python_frame frame = names_python_frame(names, stack, i);
-		const struct package *package = names_package(names, frame.file);
+		const struct package *package = frame.package;
 
 		emit_row(e, false,
 		         (struct emit_field[]){emit_word("function", frame.function),

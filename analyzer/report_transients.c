@@ -3,7 +3,7 @@
 #include "report.h"
 
 #include "names.h"
-#include "stages.h"
+#include "stages_stack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #define TEXT_LEAST  (UINT64_C(1) << 20) /* less is not worth a line */
 
 /* What the memory was for, as a stage of a load; NULL: its stack does not tell. */
-static const char *purpose_of(const struct names *names, const struct transient_site *site)
+static const char *purpose_of(const struct model *model, const struct transient_site *site)
 {
-	enum stage stage = names ? stage_of_stack(names, site->stack) : STAGE_COUNT;
+	enum stage stage = stack_stage(model->stack_stages, site->stack);
 
 	/* PyTorch converts on the host, then copies to the device: on the device .to() is the copy alone. */
 	if (stage == STAGE_CONVERSION && (site->kind != TRANSIENT_HOST || site->returned > site->bytes / 2))
@@ -27,18 +27,26 @@ static const char *const kind_keys[TRANSIENT_KINDS] = {
 
 /* A line for each kind that there is: what it came to, and what most of it was for. */
 static const char *const sentences[TRANSIENT_KINDS] = {
-	[TRANSIENT_HOST] = "Host memory: {total} in {count} blocks, at most {at_once} at once",
-	[TRANSIENT_DEVICE] = "Device memory: {total} in {count} blocks, at most {at_once} at once",
-	[TRANSIENT_REUSED] = "In device blocks that stayed: {total} were overwritten, at most {at_once} of "
-			     "it there at once",
+	[TRANSIENT_HOST] = "Host memory: {total} in {count} blocks",
+	[TRANSIENT_DEVICE] = "Device memory: {total} in {count} blocks",
+	[TRANSIENT_REUSED] = "In device blocks that stayed: {total} were overwritten",
 };
+
+/* What is there until it is overwritten may have been done with long before; what was not kept is missing in the sum. */
+static const char *at_once_words(const struct model *model, enum transient_kind kind)
+{
+	if (model->transients_cut)
+		return kind == TRANSIENT_REUSED ? ", {at_once} of those that were kept there at once"
+		                                : ", at least {at_once} at once";
+	return kind == TRANSIENT_REUSED ? ", at most {at_once} of it there at once" : ", {at_once} at once";
+}
 
 /* The innermost Python frame that belongs to a distribution, in words; NULL: none. To be freed. */
 static char *place_of(const struct names *names, uint32_t stack)
 {
 	for (size_t i = 0; names && i < names_python_depth(names, stack); i++) {
 		struct python_frame frame = names_python_frame(names, stack, i);
-		const struct package *package = names_package(names, frame.file);
+		const struct package *package = frame.package;
 		const char *slash = frame.file ? strrchr(frame.file, '/') : NULL;
 		char *place;
 
@@ -62,7 +70,7 @@ static const struct transient_site *top_site(const struct model *model, enum tra
 
 		if (site->kind != kind)
 			continue;
-		if (purpose_of(model->names, site))
+		if (purpose_of(model, site))
 			return site;
 		if (!top)
 			top = site;
@@ -78,7 +86,7 @@ static uint64_t purpose_bytes(const struct model *model, enum transient_kind kin
 	for (size_t i = 0; purpose && i < model->transient_count; i++) {
 		const struct transient_site *site = &model->transients[i];
 
-		if (site->kind == kind && purpose_of(model->names, site) == purpose)
+		if (site->kind == kind && purpose_of(model, site) == purpose)
 			bytes += site->bytes;
 	}
 	return bytes;
@@ -96,7 +104,7 @@ static void say_sites(struct emitter *e, const struct report *r, enum transient_
 			continue;
 		shown++;
 		emit_open(e, NULL, NULL);
-		emit_only(e, emit_word("purpose", purpose_of(r->model->names, site)),
+		emit_only(e, emit_word("purpose", purpose_of(r->model, site)),
 		          emit_count("count", site->count), emit_bytes("total", site->bytes),
 		          emit_bytes("at_once", site->at_once), emit_bytes("largest", site->largest),
 		          emit_bytes("copied", site->copied), emit_bytes("returned", site->returned));
@@ -110,11 +118,11 @@ static void say_kind(struct emitter *e, const struct report *r, enum transient_k
 {
 	const struct transient_sum *sum = &r->model->transient_sums[kind];
 	const struct transient_site *top = top_site(r->model, kind);
-	const char *purpose = top ? purpose_of(r->model->names, top) : NULL;
+	const char *purpose = top ? purpose_of(r->model, top) : NULL;
 	char *place = top ? place_of(r->model->names, top->stack) : NULL, *sentence = NULL;
 
 	if (sum->count &&
-	    asprintf(&sentence, "%s%s%s.", sentences[kind],
+	    asprintf(&sentence, "%s%s%s%s.", sentences[kind], at_once_words(r->model, kind),
 	             purpose ? "; {purpose} made {purpose_made} of it" : "", place ? " ({place})" : "") < 0)
 		sentence = NULL;
 	emit_open(e, kind_keys[kind], NULL);

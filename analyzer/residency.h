@@ -168,7 +168,6 @@ struct holding {
 	uint32_t stack;
 };
 
-#define CONVERTS_ROOM  64
 #define CONVERTED_ROOM 4
 
 struct residency {
@@ -200,10 +199,6 @@ struct residency {
 	struct held held;
 	const struct livemap *judged;              /* held.judged of an earlier pass, NULL */
 	const struct source_stacks *source_stacks; /* of an earlier pass, NULL */
-	struct {
-		uint32_t stack;
-		bool known, yes;
-	} converts_seen[CONVERTS_ROOM];        /* answers, by the low bits of the stack */
 	uint32_t converted_by[CONVERTED_ROOM]; /* the last stacks that copied such memory, 0: none */
 	unsigned converted_count;
 	const uint64_t *done_times; /* of the last touch of each file, from an earlier pass */
@@ -218,8 +213,8 @@ struct residency {
 	bool survey;    /* who holds what, and buffers of unknown content, are left to a later pass */
 	bool host_only; /* nothing of the weights ever goes to a device: buffers are no staging */
 	/* Was the memory that this stack asked for filled with weights that are not any more as in their file? NULL: no. */
-	bool (*converts)(const void *context, uint32_t stack);
-	const void *converts_context;
+	bool (*converts)(void *context, uint32_t stack);
+	void *converts_context;
 	bool projected; /* the pool was not shared; ask what would be if it were */
 
 	enum st_pool_class pool;

@@ -47,18 +47,6 @@ bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
 	return any;
 }
 
-static bool stack_converts(struct residency *residency, uint32_t stack)
-{
-	size_t slot = stack % CONVERTS_ROOM;
-
-	if (!residency->converts_seen[slot].known || residency->converts_seen[slot].stack != stack) {
-		residency->converts_seen[slot].stack = stack;
-		residency->converts_seen[slot].known = true;
-		residency->converts_seen[slot].yes = residency->converts(residency->converts_context, stack);
-	}
-	return residency->converts_seen[slot].yes;
-}
-
 static bool converted_before(const struct residency *residency, uint32_t stack)
 {
 	for (unsigned i = 0; stack && i < CONVERTED_ROOM; i++)
@@ -75,7 +63,8 @@ bool source_converts(struct residency *residency, uint64_t src, uint32_t copied_
 
 	if (region == REGION_NONE)
 		return converted_before(residency, copied_by);
-	if (!residency->converts || region != REGION_HOST || !stack_converts(residency, (uint32_t)span.a))
+	if (!residency->converts || region != REGION_HOST ||
+	    !residency->converts(residency->converts_context, (uint32_t)span.a))
 		return false;
 	if (!converted_before(residency, copied_by))
 		residency->converted_by[residency->converted_count++ % CONVERTED_ROOM] = copied_by;

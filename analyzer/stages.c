@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <analyzer/stages.h>
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define STACKS_MAX     (1u << 20) /* identifiers beyond are not remembered */
 #define MAP_FLAG_FILLS 0x8000     /* MAP_POPULATE as Linux has it on all machines of ours */
 
-void stages_init(struct stages *stages, const struct names *names, const struct residency *residency)
+void stages_init(struct stages *stages, struct stack_stages *of_stack, const struct residency *residency)
 {
 	memset(stages, 0, sizeof(*stages));
-	stages->names = names;
+	stages->of_stack = of_stack;
 	stages->residency = residency;
-}
-
-void stages_release(struct stages *stages)
-{
-	free(stages->of_stack);
-	stages->of_stack = NULL;
 }
 
 /* --- time ------------------------------------------------------------------------------------ */
@@ -92,29 +84,10 @@ struct stage_event {
 	bool counts;
 };
 
-static enum stage look_up(struct stages *stages, uint64_t stack)
-{
-	if (!stack || stack >= STACKS_MAX)
-		return STAGE_COUNT;
-	if (stack >= stages->of_stack_count) {
-		size_t count = stack + stack / 2 + 64;
-		uint8_t *of_stack = realloc(stages->of_stack, count);
-
-		if (!of_stack)
-			return STAGE_COUNT;
-		memset(of_stack + stages->of_stack_count, 0, count - stages->of_stack_count);
-		stages->of_stack = of_stack;
-		stages->of_stack_count = count;
-	}
-	if (!stages->of_stack[stack])
-		stages->of_stack[stack] = (uint8_t)(1 + stage_of_stack(stages->names, (uint32_t)stack));
-	return (enum stage)(stages->of_stack[stack] - 1);
-}
-
 static void event_map(struct stages *stages, const struct st_ev_map *map, struct stage_event *e)
 {
 	if (catalog_weight(stages->residency->replay.catalog, map->file) == CATALOG_NONE) {
-		e->after = look_up(stages, map->stack);
+		e->after = stack_stage(stages->of_stack, map->stack);
 		return;
 	}
 	*e = (struct stage_event){STAGE_MAP, STAGE_HEADER, STAGE_HEADER, 0, map->size, true};
@@ -196,7 +169,7 @@ static void event_sync(const struct st_ev_sync *sync, const struct stage_thread 
 static void event_asked(struct stages *stages, uint64_t stack, uint64_t size, bool device,
                         struct stage_event *e)
 {
-	enum stage stage = look_up(stages, stack);
+	enum stage stage = stack_stage(stages->of_stack, stack);
 
 	/* A copy to the device allocates there under the same functions as a conversion. */
 	if (stage == STAGE_COUNT || (device && stage < STAGE_QUANTISE))

@@ -11,8 +11,8 @@
 #define SPARKTRACE_STAGES_H
 
 #include <analyzer/model.h>
-#include <analyzer/names.h>
 #include <analyzer/residency.h>
+#include <analyzer/stages_stack.h>
 
 #define STAGES_THREADS 256  /* followed at a time; beyond these a thread's time is not seen */
 #define STAGES_SPANS   1024 /* disjoint stretches of one stage that may still grow together */
@@ -35,7 +35,7 @@ struct stage_wall {
 };
 
 struct stages {
-	const struct names *names;
+	struct stack_stages *of_stack;
 	const struct residency *residency;
 	struct stage_thread threads[STAGES_THREADS];
 	uint32_t thread_count;
@@ -43,22 +43,15 @@ struct stages {
 	struct load_stage figures[STAGE_COUNT];
 	uint64_t recent[STAGE_COUNT]; /* thread time since the last sample */
 	struct st_ev_sample last;     /* the sample before, time 0: none */
-	uint8_t *of_stack;            /* what a stack tells, 1 + enum stage; 0: not looked yet */
-	size_t of_stack_count;
 	uint64_t mapped; /* bytes of weights mapped before this record */
 	bool loading;    /* the load goes on; false: what comes after it, until the steps */
 };
 
-void stages_init(struct stages *stages, const struct names *names, const struct residency *residency);
-void stages_release(struct stages *stages);
+void stages_init(struct stages *stages, struct stack_stages *of_stack, const struct residency *residency);
 
-/* All records, with the phase that each is in. Damage and want of memory cost what they hit: stacks that cannot be kept tell nothing. */
+/* All records, with the phase that each is in. */
 void stages_record(struct stages *stages, const struct st_record *record, enum phase phase);
 
 /* Puts what was found into the load's stages; `cpus` of the machine. */
 void stages_finish(struct stages *stages, uint64_t cpus, struct load_stage *ret_figures);
-
-/* What is done with memory that was asked for from here: conversion, quantising, ...; STAGE_COUNT: nothing known. */
-enum stage stage_of_stack(const struct names *names, uint32_t stack);
-
 #endif

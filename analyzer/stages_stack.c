@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done with memory, told by the functions and packages that asked for it. */
-#include <analyzer/stages.h>
+#include <analyzer/stages_stack.h>
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define STACKS_MAX   (1u << 24) /* identifiers beyond are damage: see names.c */
+#define NAME_LONGEST 4096       /* this bounds the work of a name that is made to be long */
+
+struct stack_stages {
+	const struct names *names;
+	uint8_t *of; /* 1 + enum stage; 0: not looked yet */
+	size_t room;
+};
 
 /*
  * Part of a function's name, or the name of a package, and what it says; the first row that any frame fits counts.
@@ -22,34 +32,84 @@ static const struct {
 	{"_ZN2at6native10contiguous", NULL, STAGE_HOST_COPY},
 };
 
-static bool row_fits(size_t row, const char *function, const struct package *package)
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static bool row_fits(size_t row, const char *function, size_t length, const struct package *package)
 {
 	if (rows[row].package)
 		return package && !strcmp(package->name, rows[row].package);
-	return function && strstr(function, rows[row].function);
+	return function && memmem(function, length, rows[row].function, strlen(rows[row].function));
 }
 
-static bool stack_fits(const struct names *names, uint32_t stack, size_t row)
+/* The first of the rows before `end` that the frame fits, else `end`. */
+static size_t row_of_frame(size_t end, const char *function, const struct package *package)
 {
-	for (size_t i = 0; i < names_depth(names, stack); i++) {
+	size_t length = function ? strnlen(function, NAME_LONGEST) : 0;
+
+	for (size_t row = 0; row < end; row++)
+		if (row_fits(row, function, length, package))
+			return row;
+	return end;
+}
+
+static enum stage stack_look(const struct names *names, uint32_t stack)
+{
+	size_t row = ROWS, native = names_depth(names, stack), python = names_python_depth(names, stack);
+
+	for (size_t i = 0; i < native && row; i++) {
 		struct frame frame = names_frame(names, stack, i);
 
-		if (row_fits(row, frame.function, names_package(names, frame.module)))
-			return true;
+		row = row_of_frame(row, frame.function, frame.package);
 	}
-	for (size_t i = 0; i < names_python_depth(names, stack); i++) {
+	for (size_t i = 0; i < python && row; i++) {
 		struct python_frame frame = names_python_frame(names, stack, i);
 
-		if (row_fits(row, frame.function, names_package(names, frame.file)))
-			return true;
+		row = row_of_frame(row, frame.function, frame.package);
 	}
-	return false;
+	return row < ROWS ? rows[row].stage : STAGE_COUNT;
 }
 
-enum stage stage_of_stack(const struct names *names, uint32_t stack)
+/* False: no memory for an answer. */
+static bool stages_reach(struct stack_stages *stages, size_t stack)
 {
-	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++)
-		if (stack_fits(names, stack, row))
-			return rows[row].stage;
-	return STAGE_COUNT;
+	size_t room = stack + stack / 2 + 64;
+	uint8_t *of;
+
+	if (stack < stages->room)
+		return true;
+	of = realloc(stages->of, room);
+	if (!of)
+		return false;
+	memset(of + stages->room, 0, room - stages->room);
+	stages->of = of;
+	stages->room = room;
+	return true;
+}
+
+enum stage stack_stage(struct stack_stages *stages, uint64_t stack)
+{
+	if (!stages || !stack || stack >= STACKS_MAX || !stages_reach(stages, stack))
+		return STAGE_COUNT;
+	if (!stages->of[stack])
+		stages->of[stack] = (uint8_t)(1 + stack_look(stages->names, (uint32_t)stack));
+	return (enum stage)(stages->of[stack] - 1);
+}
+
+int stack_stages_create(const struct names *names, struct stack_stages **ret_stages)
+{
+	struct stack_stages *stages = calloc(1, sizeof(*stages));
+
+	if (!stages)
+		return -ENOMEM;
+	stages->names = names;
+	*ret_stages = stages;
+	return 0;
+}
+
+void stack_stages_free(struct stack_stages *stages)
+{
+	if (!stages)
+		return;
+	free(stages->of);
+	free(stages);
 }

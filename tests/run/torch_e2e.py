@@ -168,6 +168,26 @@ def tensors_and_mappings(name, r, checkpoint, paths, copied):
     ))
 
 
+def stages(name, r, checkpoint, paths, *moving):
+    """The stages that moved the weights, from a cold cache: each moved all of them, a tensor a time, and together they
+    waited for what the disk has."""
+    from e2e import between, facts
+    from simledger import check
+
+    sizes, size = checkpoint.sizes(*paths), sum(map(os.path.getsize, paths))
+    found = {stage["stage"]: stage for stage in r["stages"]}
+    storage = sum(stage["storage_bytes"] or 0 for stage in found.values())
+    check(name, facts(
+        ("stages", {stage: (found[stage]["calls"], found[stage]["moved_bytes"]) for stage in moving},
+         {stage: (len(sizes), sum(sizes)) for stage in moving}),
+        ("others", {"read", "host copy", "conversion"} & set(found) - set(moving), set()),
+        ("mapped", found["map"]["moved_bytes"], 2 * size),
+        ("from storage", *between(size * 9 // 10, storage, size + 8 * MIB)),
+        ("paced by", found[moving[0]]["bound"], "storage"),
+        ("time", all(0 < found[stage]["time_ns"] <= found[stage]["thread_time_ns"] for stage in moving), True),
+    ))
+
+
 def copies_out_of_the_mapping(checkpoint):
     """Shows line 3, safetensors 0.7: every tensor is copied straight out of a private writable mapping."""
     from e2e import between, exactly, facts
@@ -193,6 +213,7 @@ def copies_out_of_the_mapping(checkpoint):
         ("every tensor", {t["name"]: t["device"] for t in r["tensors"]}, {name: exactly(size) for name, (_, size) in checkpoint.files[path].items()}),
     ))
     tensors_and_mappings("safetensors_0.7_mappings", r, checkpoint, [path], copied=True)
+    stages("safetensors_0.7_stages", r, checkpoint, [path], "device copy")
 
 
 def copies_through_pinned_slots(checkpoint):
@@ -216,6 +237,7 @@ def copies_through_pinned_slots(checkpoint):
         ("a tensor may be all there", [t["name"] for t in r["tensors"] if t["device"]["high_bytes"] != t["size_bytes"]], []),
     ))
     tensors_and_mappings("safetensors_0.8_mappings", r, checkpoint, checkpoint.paths, copied=False)
+    stages("safetensors_0.8_stages", r, checkpoint, checkpoint.paths, "host copy", "device copy")
 
 
 def near(seen, truth):
