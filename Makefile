@@ -34,6 +34,9 @@ CFLAGS ?= -O2 -g
 FUZZ_SECONDS ?= 30
 TESTS ?= $(sort $(wildcard tests/run/*.sh))
 
+# Python keeps what it has compiled of the packages in .venv: without that an import of transformers takes 20 s.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Tests and scripts find the build through this.
 export BUILD := $(abspath $(O))
 
@@ -130,7 +133,7 @@ check-fast: $(UNIT) analyzer
 check-now: $(UNIT) test-programs
 	@scripts/run-tests $(UNIT) tests/loaders/kept.sh $(TESTS)
 loaders-now: test-programs
-	@scripts/run-tests tests/loaders/check.sh tests/loaders/repairs.sh
+	@scripts/run-tests tests/loaders/check.sh tests/loaders/repairs.sh tests/loaders/shows.sh
 demo-now: test-programs
 	@tests/demo/run
 bench-now: test-programs $(BENCH)

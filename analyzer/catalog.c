@@ -166,7 +166,7 @@ static int file_join(struct catalog *catalog, struct catalog_file *file, const s
 	free(file->path);
 	file->path = path;
 	file->id = (uint32_t)record->id;
-	file->format = record->format;
+	file->format = EVENT_KNOWN_OR_0(ST_FILE_FORMAT, record->format);
 	file->opened = true;
 	shard_of_name(file);
 	return 0;
@@ -191,7 +191,7 @@ static int index_record(struct catalog *catalog, const struct st_ev_index *recor
 static int file_record(struct catalog *catalog, const struct st_ev_file *record)
 {
 	struct catalog_file file = {.id = (uint32_t)record->id,
-	                            .format = record->format,
+	                            .format = EVENT_KNOWN_OR_0(ST_FILE_FORMAT, record->format),
 	                            .dev = record->dev,
 	                            .ino = record->ino,
 	                            .size = record->size,
@@ -228,7 +228,7 @@ static int file_record(struct catalog *catalog, const struct st_ev_file *record)
 static int tensor_record(struct catalog *catalog, const struct st_ev_tensor *record)
 {
 	struct catalog_tensor tensor = {.file = catalog_weight(catalog, record->file),
-	                                .dtype = record->dtype,
+	                                .dtype = EVENT_KNOWN_OR_0(ST_DTYPE, record->dtype),
 	                                .offset = record->offset,
 	                                .size = record->size,
 	                                .elements = record->elements};

@@ -196,7 +196,10 @@ static void print_cells(const struct emitter *e, char *const *cells, const size_
 		if (i == last) {
 			if (*text)
 				print_blanks(e->out, owed);
-			print_wrapped(e->out, text, at, at);
+			if (e->columns[i].right)
+				fprintf(e->out, "%s\n", text);
+			else
+				print_wrapped(e->out, text, at, at);
 			return;
 		}
 		if (*text) {

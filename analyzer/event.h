@@ -77,6 +77,10 @@ static inline const char *event_word_name(const struct event_type *type, uint64_
 /* The value (the bit number) of a word: 0, or -ENOENT. */
 int event_word_value(const struct event_type *type, const char *name, size_t length, uint64_t *ret_value);
 
+/* `value` where it is one of WORDS of format.h; else 0, which is "unknown" or "other": damage, or a later version. */
+#define EVENT_ONE(name, text)          +1
+#define EVENT_KNOWN_OR_0(WORDS, value) ((value) < UINT64_C(0) WORDS(EVENT_ONE) ? (value) : 0)
+
 /* The value of field number `index` (in the order of format.h) of a complete record. */
 static inline uint64_t record_field(const struct st_record *record, size_t index)
 {

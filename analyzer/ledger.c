@@ -260,6 +260,13 @@ struct change ledger_sampled_without_anon(const struct ledger *ledger)
 	return (struct change){change.lo - less, change.hi - less};
 }
 
+uint64_t ledger_fresh(const struct ledger *ledger)
+{
+	uint64_t staged = bytes_sub(ledger_staging(ledger), ledger->staging_then);
+
+	return ledger->host_seen ? bytes_sub(residency_fresh(ledger->residency), staged) : 0;
+}
+
 uint64_t ledger_cache(const struct ledger *ledger)
 {
 	return ledger->cache_seen ? ledger->cache : 0;

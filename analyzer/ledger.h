@@ -50,6 +50,8 @@ struct range ledger_exact(const struct ledger *ledger);
 struct change ledger_sampled(const struct ledger *ledger);
 /* The same where A does not count: what copies under way may have made is no part of H either. */
 struct change ledger_sampled_without_anon(const struct ledger *ledger);
+/* What the heap may have grown by since the last sample beside the staging that ledger_exact() has. */
+uint64_t ledger_fresh(const struct ledger *ledger);
 uint64_t ledger_cache(const struct ledger *ledger);
 /* Page cache that is only bounded: of weight files, where the pool's was never sampled. */
 struct range ledger_resident_extra(const struct ledger *ledger);

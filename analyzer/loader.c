@@ -49,13 +49,6 @@ static bool same_package(const char *name, const char *wanted)
 	return !*name && !*wanted;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
-
 static bool begins(const char *text, const char *beginning)
 {
 	return !strncmp(text, beginning, strlen(beginning));
@@ -64,7 +57,7 @@ static bool begins(const char *text, const char *beginning)
 /* The loader that a file belongs to, NULL for none. */
 static const struct known_loader *loader_of_file(const char *path, const struct package *package, bool native)
 {
-	const char *name = base_name(path);
+	const char *name = names_base(path);
 
 	for (size_t i = 0; path && i < sizeof(loaders) / sizeof(loaders[0]); i++) {
 		const struct known_loader *known = &loaders[i];
@@ -101,14 +94,6 @@ static void chain_add(struct loader_chain *chain, const struct known_loader *kno
 	}
 }
 
-/* lib/python3.11/threading.py and the like: the interpreter's own modules, or code without a file. */
-static bool is_standard(const char *file)
-{
-	const char *lib = file ? strstr(file, "/lib/python3.") : NULL;
-
-	return !file || file[0] == '<' || (lib && !strstr(lib, "-packages/"));
-}
-
 static void chain_python(struct loader_chain *chain, const struct names *names, uint32_t stack)
 {
 	for (size_t i = names_python_depth(names, stack); i-- > 0;) {
@@ -118,7 +103,7 @@ static void chain_python(struct loader_chain *chain, const struct names *names, 
 
 		if (known) {
 			chain_add(chain, known, package, &frame);
-		} else if (!package && !is_standard(frame.file)) {
+		} else if (!package && !names_is_standard(frame.file)) {
 			chain->caller = frame.function;
 			chain->caller_file = frame.file;
 			chain->caller_line = frame.line;
@@ -148,7 +133,7 @@ static void chain_native(struct loader_chain *chain, const struct names *names, 
 		struct python_frame frame = {.function = native.function, .file = native.module};
 		const struct package *package = native.package;
 		const struct known_loader *known = loader_of_file(native.module, package, true);
-		const char *module = base_name(native.module);
+		const char *module = names_base(native.module);
 
 		chain->slice |= native.function && strstr(native.function, "PySafeSlice");
 		if (known) {

@@ -318,6 +318,7 @@ struct model {
 	struct weight_file *files;
 	struct loader *loaders; /* most bytes first */
 	size_t loader_count;
+	uint64_t touches_dropped; /* calls that are in no loader: from more places than are kept */
 	struct tensor *tensors;
 	struct checkpoint_index *indexes;
 	size_t index_count;
@@ -330,8 +331,9 @@ struct model {
 	bool transients_cut;                            /* too many: at_once is a lower bound */
 	struct told told_first, told_last, told_failed; /* the last before the failure */
 	struct names *names;
-	struct stack_stages *stack_stages; /* stages_stack.h: what is done with memory that a stack asks for */
-	struct snapshot *at; /* model_snapshot.h; NULL: nobody asked */
+	struct stack_stages
+		*stack_stages; /* stages_stack.h: what is done with memory that a stack asks for */
+	struct snapshot *at;   /* model_snapshot.h; NULL: nobody asked */
 	struct relief relief;
 };
 

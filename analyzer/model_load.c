@@ -68,6 +68,11 @@ static struct range load_remaining(const struct load *load)
 	                      bytes_sub(load->would_load.hi, load->loaded.lo)};
 }
 
+struct range load_doubted(struct range demand, struct range doubt)
+{
+	return (struct range){bytes_sub(demand.lo, doubt.lo), bytes_add(demand.hi, doubt.hi)};
+}
+
 static void load_peaks(struct build *build)
 {
 	struct load *load = &build->model->load;
@@ -77,6 +82,7 @@ static void load_peaks(struct build *build)
 	load->modelled = peak_range(&build->peaks[PEAK_LOAD_MODELLED]);
 	load->resident = peak_range(&build->peaks[PEAK_LOAD_RESIDENT]);
 	load->demand = range_sub(peak_range(&build->peaks[PEAK_LOAD_DEMAND]), first->demand);
+	load->demand = load_doubted(load->demand, build->first_doubt);
 	load->device_other =
 		bytes_sub(modelled->layers.device, modelled->on_device.lo + build->model->context_bytes);
 }

@@ -13,23 +13,33 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
+/* The first metadata that is seen of it. */
+static void part_name(struct loader_part *part, const struct package *package)
+{
+	if (part->version || !package)
+		return;
+	part->name = package->name;
+	part->version = package->version;
+}
+
 static struct loader_part *part_of(struct loader *loader, const struct loader_seen *seen)
 {
-	const char *version = seen->package ? seen->package->version : NULL;
+	const struct package *package = seen->package;
 	struct loader_part *part;
 
 	for (unsigned i = 0; i < loader->part_count; i++) {
 		part = &loader->parts[i];
-		if (strcmp(part->name, seen->known->name) != 0)
+		if (strcmp(part->known, seen->known->name) != 0)
 			continue;
-		part->version = part->version ? part->version : version;
+		part_name(part, package);
 		return part;
 	}
 	if (loader->part_count == LOADER_PARTS)
 		return NULL;
 	part = &loader->parts[loader->part_count++];
 	*part = (struct loader_part){
-		.name = seen->known->name, .version = version, .base = seen->known->base};
+		.known = seen->known->name, .name = seen->known->name, .base = seen->known->base};
+	part_name(part, package);
 	return part;
 }
 
@@ -115,7 +125,7 @@ static bool same_way(const struct loader *a, const struct loader *b)
 	    !same_text(a->caller, b->caller))
 		return false;
 	for (unsigned i = 0; i < a->part_count; i++)
-		if (strcmp(a->parts[i].name, b->parts[i].name) != 0 ||
+		if (strcmp(a->parts[i].known, b->parts[i].known) != 0 ||
 		    !same_text(a->parts[i].version, b->parts[i].version))
 			return false;
 	return true;
@@ -226,6 +236,7 @@ int build_loaders(struct build *build)
 	struct model *model = build->model;
 
 	touches_sort(&build->touches);
+	model->touches_dropped = build->touches.dropped;
 	if (!build->touches.count || !model->file_count)
 		return 0;
 	model->loaders = calloc(LOADERS_MAX, sizeof(*model->loaders));

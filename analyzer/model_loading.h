@@ -22,7 +22,8 @@ enum copy_source {
 
 /* A known loader in the stacks that touched weights. */
 struct loader_part {
-	const char *name, *version; /* version NULL: no metadata told it */
+	const char *known;          /* what this tool calls it (loader.c) */
+	const char *name, *version; /* as its metadata has them; without any the same as known, and NULL */
 	bool base;                  /* torch and the like, on which the others stand */
 	uint64_t direct, read; /* bytes copied out of private writable mappings, read, with it in the stack */
 };
@@ -97,11 +98,12 @@ struct load_stage {
 	uint64_t calls, bytes;      /* bytes moved; 0 where a stage moves none */
 	uint64_t wall, thread_time; /* ns in which some thread was in it; of all threads together */
 	bool upper;                 /* the times hold other things as well */
-	uint64_t sampled;           /* ns of thread_time that the next two are known for */
-	uint64_t storage;           /* bytes from storage: this stage's share, by time */
-	uint64_t faults;            /* page faults that waited for storage, likewise */
-	enum bound bound;           /* what set the pace */
-	bool one_thread;            /* and one thread did it where more processors were there */
+	bool lower;       /* the times, and what was moved, may be more: too much at a time to follow */
+	uint64_t sampled; /* ns of thread_time that the next two are known for */
+	uint64_t storage; /* bytes from storage: this stage's share, by time, at most what it moved */
+	uint64_t faults;  /* page faults that waited for storage, likewise */
+	enum bound bound; /* what set the pace */
+	bool one_thread;  /* and one thread did it where more processors were there */
 };
 
 #endif

@@ -17,13 +17,35 @@ static void device_note(struct build *build)
 	model->context_bytes = bytes_max(model->context_bytes, residency->replay.context_bytes);
 }
 
+static void looked(struct build *build)
+{
+	residency_looked(&build->residency);
+	build->seen_fresh = 0;
+}
+
+/*
+ * H at the first weight byte is that of the last sample, or where there was none that of the next one: blocks that came
+ * and went in between make the load's demand less or more than the difference.
+ */
+static void first_doubt(struct build *build, uint64_t less, uint64_t more)
+{
+	build->first_doubt = (struct range){less, more};
+}
+
 static void sample_take(struct build *build)
 {
+	const struct st_ev_sample *sample = (const void *)build->record;
+	bool host = sample->rss_anon != ST_UNKNOWN;
 	struct ledger before = build->ledger;
 
-	ledger_sample(&build->ledger, (const void *)build->record);
+	ledger_sample(&build->ledger, sample);
 	/* Before the first sample nothing is known to differ from it. */
-	peaks_close(build, before.samples ? &before : &build->ledger);
+	peaks_close(build, before.samples ? &before : &build->ledger,
+	            host ? build->residency.replay.host_left : UINT64_MAX);
+	if (!before.samples && build->model->moments[MOMENT_FIRST_WEIGHT].valid)
+		first_doubt(build, build->residency.replay.host_left_old, residency_fresh(&build->residency));
+	if (host)
+		looked(build);
 	if (!before.samples)
 		build->model->moments[MOMENT_START] = build_moment(build);
 }
@@ -75,6 +97,11 @@ static void moments_before(struct build *build)
 			build->host_first_lo = first->layers.host.lo;
 			build->host_first_hi = first->layers.host.hi;
 		}
+		if (build->ledger.samples)
+			first_doubt(build, residency_fresh(&build->residency),
+			            build->residency.replay.host_left_old);
+		else
+			looked(build);
 	}
 	/* A load without steps has settled when the program begins to end. */
 	if (build->index == (build->phases.settled ? build->phases.settled : build->phases.end))

@@ -49,6 +49,8 @@ extern const struct peak_row peak_rows[PEAK_COUNT];
 struct peak_look {
 	struct range exact[QUANTITY_COUNT];
 	struct change sampled[QUANTITY_COUNT];
+	uint64_t fresh; /* what the demand may have grown by since the last sample */
+	uint64_t left;  /* for peak_close() */
 };
 
 /* How it was looked: in which phase; may a maximum that is still held take the place of an earlier one; at a sample. */
@@ -108,6 +110,9 @@ struct build {
 	size_t next_failure;
 	bool settled_kept;
 	int64_t host_first_lo, host_first_hi; /* H at the first weight byte */
+	struct range
+		first_doubt; /* by how much the load's demand may be less (lo) or more (hi) for that was no sample */
+	uint64_t seen_fresh; /* residency_fresh() of the last look at the peaks */
 };
 
 /* Each 0 or a negative errno. */
@@ -146,7 +151,7 @@ void moment_date(struct moment *moment, const struct instant *instant);
 /* Peaks (model_peaks.c): look at the state, where it may be a maximum; when a sample came; at the end. */
 void peaks_look(struct build *build);
 bool peaks_worth_a_look(struct build *build);
-void peaks_close(struct build *build, const struct ledger *before);
+void peaks_close(struct build *build, const struct ledger *before, uint64_t left);
 void peaks_finish(struct build *build);
 
 /* Their parts, which serve the sum of several processes as well. */
@@ -171,6 +176,8 @@ uint64_t file_loaded(const struct build *build, uint32_t index);
 /* 0 or -ENOMEM. */
 int build_loaders(struct build *build);
 void build_load(struct build *build);
+/* The load's demand with what samples around the first weight byte leave open (build->first_doubt). */
+struct range load_doubted(struct range demand, struct range doubt);
 void build_needed(struct build *build);
 
 /* Counts a `relief` record (model_relief.c). */

@@ -58,6 +58,8 @@ struct peak_look peaks_state(const struct build *build)
 	look.exact[QUANTITY_MODELLED] = ledger_modelled(&build->ledger);
 	look.exact[QUANTITY_REPAIRED] = repaired_exact(build, demand);
 	look.exact[QUANTITY_RESIDENT] = range_add(demand, ledger_resident_extra(&build->ledger));
+	look.fresh = ledger_fresh(&build->ledger);
+	look.left = build->residency.replay.host_left;
 	return look;
 }
 
@@ -98,7 +100,9 @@ bool peaks_worth_a_look(struct build *build)
 	worth |= phase_is_load(build->phase) && (kind == ST_KIND_copy || kind == ST_KIND_read ||
 	                                         kind == ST_KIND_map || kind == ST_KIND_remap);
 	worth |= blocks > build->seen_blocks || host != build->seen_host;
+	worth |= residency_fresh(residency) > build->seen_fresh;
 	if (worth) {
+		build->seen_fresh = residency_fresh(residency);
 		build->seen_blocks = kind == ST_KIND_sample || host != build->seen_host
 		                             ? blocks
 		                             : bytes_max(blocks, build->seen_blocks);
@@ -128,7 +132,9 @@ unsigned peaks_show(struct peak peaks[PEAK_COUNT], const struct peak_look *look,
 
 		if (!stretch_has(peak_rows[i].stretch, sight->phase))
 			continue;
-		if (peak_note(&peaks[i], exact, change, instant) ||
+		bool sampled = peak_rows[i].quantity != QUANTITY_MODELLED;
+
+		if (peak_note(&peaks[i], exact, change, sampled ? look->fresh : 0, instant) ||
 		    (sight->plateau && peak_is_at(&peaks[i], exact, change)))
 			risen |= 1u << i;
 		if (sight->sampled)
@@ -164,16 +170,16 @@ void peaks_look(struct build *build)
 			build->model->moments[peak_rows[i].moment] = moment;
 }
 
-void peaks_close(struct build *build, const struct ledger *before)
+void peaks_close(struct build *build, const struct ledger *before, uint64_t left)
 {
 	struct change was[QUANTITY_COUNT], is[QUANTITY_COUNT];
 
 	sampled_look(before, was);
 	sampled_look(&build->ledger, is);
 	for (unsigned i = 0; i < PEAK_COUNT; i++)
-		peak_close(&build->peaks[i], was[peak_rows[i].quantity], is[peak_rows[i].quantity]);
+		peak_close(&build->peaks[i], was[peak_rows[i].quantity], is[peak_rows[i].quantity], left);
 	if (build->whatif.active)
-		whatif_close(build, before);
+		whatif_close(build, before, left);
 }
 
 /* The range that a moment of this peak shows as its own. */
@@ -200,6 +206,6 @@ void peaks_date(const struct peak peaks[PEAK_COUNT], struct moment moments[MOMEN
 
 void peaks_finish(struct build *build)
 {
-	peaks_close(build, &build->ledger);
+	peaks_close(build, &build->ledger, UINT64_MAX);
 	peaks_date(build->peaks, build->model->moments);
 }

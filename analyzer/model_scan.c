@@ -43,7 +43,7 @@ static void process_note(struct scan *scan, const struct st_ev_process *record)
 	model->uid = (uint32_t)record->uid;
 	model->page_size = record->page_size;
 	model->cpus = record->cpus;
-	model->pool = record->pool;
+	model->pool = EVENT_KNOWN_OR_0(ST_POOL_CLASS, record->pool);
 	model->rank = (uint32_t)record->rank;
 	model->world = (uint32_t)record->world;
 	scan->start = record->start;
@@ -125,7 +125,7 @@ static int revoke_note(struct build *build, const struct st_ev_revoke *record)
 static void exit_note(struct model *model, const struct st_ev_exit *record)
 {
 	model->exited = true;
-	model->exit_how = record->how;
+	model->exit_how = EVENT_KNOWN_OR_0(ST_EXIT_HOW, record->how);
 	model->exit_status = (int64_t)record->status;
 }
 

@@ -9,9 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool files_are_kin(const struct catalog_file *a, const struct catalog_file *b)
+/* 0: shards of the same checkpoint, by their names. */
+static int kin_compare(const void *left, const void *right)
 {
-	return a->shards == b->shards && a->stem == b->stem && !memcmp(a->path, b->path, a->stem);
+	const struct catalog_file *a = *(const struct catalog_file *const *)left;
+	const struct catalog_file *b = *(const struct catalog_file *const *)right;
+
+	if (a->shards != b->shards)
+		return a->shards < b->shards ? -1 : 1;
+	if (a->stem != b->stem)
+		return a->stem < b->stem ? -1 : 1;
+	return memcmp(a->path, b->path, a->stem);
 }
 
 static bool file_touched(const struct build *build, uint32_t index)
@@ -25,23 +33,21 @@ static uint64_t bytes_times(uint64_t count, uint64_t bytes)
 }
 
 /* What was never opened is bounded by its kin; the last shard may be nearly empty. Of ranks each has its part. */
-static void family_add(struct build *build, uint32_t first)
+static void family_add(struct build *build, const struct catalog_file *const *family, size_t seen)
 {
-	const struct catalog_file *files = build->catalog.files, *head = &files[first];
-	uint64_t seen = 0, touched = 0, smallest = UINT64_MAX, largest = 0, waiting = 0, absent;
+	uint64_t touched = 0, smallest = UINT64_MAX, largest = 0, waiting = 0, absent;
 	struct absent_shards *all = &build->absent;
 	uint64_t ranks = build->model->world == MODEL_NONE || !build->model->world ? 1 : build->model->world;
 
-	for (uint32_t i = first; i < build->catalog.file_count; i++) {
-		if (!files_are_kin(&files[i], head))
-			continue;
-		seen++;
-		touched += file_touched(build, i);
-		waiting += file_touched(build, i) ? 0 : files[i].payload;
-		smallest = bytes_min(smallest, files[i].payload);
-		largest = bytes_max(largest, files[i].payload);
+	for (size_t i = 0; i < seen; i++) {
+		bool used = file_touched(build, (uint32_t)(family[i] - build->catalog.files));
+
+		touched += used;
+		waiting += used ? 0 : family[i]->payload;
+		smallest = bytes_min(smallest, family[i]->payload);
+		largest = bytes_max(largest, family[i]->payload);
 	}
-	absent = bytes_sub(head->shards, seen);
+	absent = bytes_sub(family[0]->shards, seen);
 	if (!touched)
 		return;
 	all->count += absent;
@@ -93,24 +99,38 @@ static void indexes_add(struct build *build, struct indexed *seen)
 		indexed_add(build, &build->catalog.indexes[i], &seen[i + 1]);
 }
 
+/* Files whose names promise others; a family that an index names altogether needs no such guess. */
+static int families_add(struct build *build)
+{
+	const struct catalog *catalog = &build->catalog;
+	const struct catalog_file **files = calloc((size_t)catalog->file_count + 1, sizeof(*files));
+	size_t count = 0;
+
+	if (!files)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < catalog->file_count; i++)
+		if (catalog->files[i].shards)
+			files[count++] = &catalog->files[i];
+	qsort(files, count, sizeof(*files), kin_compare);
+	for (size_t i = 0, next; i < count; i = next) {
+		bool guess = false;
+
+		for (next = i; next < count && !kin_compare(&files[i], &files[next]); next++)
+			guess |= !files[next]->index;
+		if (guess)
+			family_add(build, files + i, next - i);
+	}
+	free(files);
+	return 0;
+}
+
 int build_shards(struct build *build)
 {
-	const struct catalog_file *files = build->catalog.files;
 	struct indexed *seen = calloc(build->catalog.index_count + 1, sizeof(*seen));
 
 	if (!seen)
 		return -ENOMEM;
 	indexes_add(build, seen);
 	free(seen);
-	for (uint32_t i = 0; i < build->catalog.file_count; i++) {
-		uint32_t earlier = 0;
-
-		if (!files[i].shards || files[i].index)
-			continue;
-		while (earlier < i && (files[earlier].index || !files_are_kin(&files[earlier], &files[i])))
-			earlier++;
-		if (earlier == i)
-			family_add(build, i);
-	}
-	return 0;
+	return families_add(build);
 }

@@ -93,8 +93,9 @@ static struct change sampled_demand(const struct ledger *ledger, enum effect eff
 	                       signed_add(change.hi, -signed_of(gone.lo))};
 }
 
-static void crest_note(struct crest *crest, struct range exact)
+static void crest_note(struct crest *crest, struct range exact, uint64_t fresh)
 {
+	crest->most = bytes_max(crest->is_open ? crest->most : 0, bytes_add(exact.hi, fresh));
 	crest->open = crest->is_open ? range_max(crest->open, exact) : exact;
 	crest->is_open = true;
 }
@@ -104,13 +105,17 @@ static void crest_sampled(struct crest *crest, struct range exact, struct change
 	crest->largest = range_max(crest->largest, range_ordered(range_move(exact, sampled)));
 }
 
-static void crest_close(struct crest *crest, struct change before, struct change after)
+static void crest_close(struct crest *crest, struct change before, struct change after, uint64_t left)
 {
 	struct change between = {before.lo < after.lo ? before.lo : after.lo,
 	                         before.hi > after.hi ? before.hi : after.hi};
 
-	if (crest->is_open)
+	if (crest->is_open) {
+		uint64_t unseen = peak_unseen(crest->open, crest->most, before, after, left);
+
 		crest_sampled(crest, crest->open, between);
+		crest->largest.hi = bytes_max(crest->largest.hi, unseen);
+	}
 	crest->is_open = false;
 }
 
@@ -133,17 +138,19 @@ static void effect_look(struct build *build, enum effect effect, bool sampled)
 	struct imagined is = effect_rows[effect].imagine(build);
 	struct range modelled = exact_modelled(build, &is), demand = exact_demand(build, &is, modelled);
 	struct change change = sampled ? sampled_demand(&build->ledger, effect, &is) : (struct change){0, 0};
+	/* Where weights would not go through the heap, blocks for them would not come. */
+	uint64_t fresh = is.other_staging ? 0 : ledger_fresh(&build->ledger);
 
-	crest_note(&crests[CREST_DEMAND], demand);
+	crest_note(&crests[CREST_DEMAND], demand, fresh);
 	if (sampled)
 		crest_sampled(&crests[CREST_DEMAND], demand, change);
 	if (!phase_is_load(build->phase))
 		return;
-	crest_note(&crests[CREST_MODELLED], modelled);
+	crest_note(&crests[CREST_MODELLED], modelled, 0);
 	if (build->whatif.stale && 1u << effect & CACHE_IS_LESS)
 		return;
 	demand = exact_resident(build, &is, demand);
-	crest_note(&crests[CREST_RESIDENT], demand);
+	crest_note(&crests[CREST_RESIDENT], demand, fresh);
 	if (sampled)
 		crest_sampled(&crests[CREST_RESIDENT], demand, change);
 }
@@ -168,7 +175,7 @@ void whatif_settle(struct build *build)
 			effect_look(build, (enum effect)effect, false);
 }
 
-void whatif_close(struct build *build, const struct ledger *before)
+void whatif_close(struct build *build, const struct ledger *before, uint64_t left)
 {
 	struct whatif *whatif = &build->whatif;
 	uint64_t cache = ledger_cache(&build->ledger);
@@ -188,9 +195,10 @@ void whatif_close(struct build *build, const struct ledger *before)
 		whatif->heap_then = heap;
 		is = effect_rows[effect].imagine(build);
 		now = sampled_demand(&build->ledger, (enum effect)effect, &is);
-		crest_close(&crests[CREST_DEMAND], was, now);
-		crest_close(&crests[CREST_MODELLED], (struct change){0, 0}, (struct change){0, 0});
-		crest_close(&crests[CREST_RESIDENT], was, (struct change){now.lo, signed_add(now.hi, rise)});
+		crest_close(&crests[CREST_DEMAND], was, now, left);
+		crest_close(&crests[CREST_MODELLED], (struct change){0, 0}, (struct change){0, 0}, 0);
+		now.hi = signed_add(now.hi, rise);
+		crest_close(&crests[CREST_RESIDENT], was, now, left);
 	}
 	whatif->heap_then = heap;
 	whatif->cache_then = cache;

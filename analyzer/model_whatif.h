@@ -14,6 +14,7 @@ struct build;
 /* The maximum of a quantity that has no moment of its own; see struct peak. */
 struct crest {
 	struct range open, largest;
+	uint64_t most; /* as in struct peak */
 	bool is_open;
 };
 
@@ -61,7 +62,7 @@ void whatif_begin(struct build *build);
 
 /* At each look at the peaks; when a sample came; when the page cache of all files is that of the last sample. */
 void whatif_look(struct build *build);
-void whatif_close(struct build *build, const struct ledger *before);
+void whatif_close(struct build *build, const struct ledger *before, uint64_t left);
 void whatif_settle(struct build *build);
 
 /* The state in which the run died is now. */

@@ -249,6 +249,20 @@ const struct package *names_package(const struct names *names, const char *path)
 	return python_package(&names->python, path);
 }
 
+const char *names_base(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+bool names_is_standard(const char *file)
+{
+	const char *lib = file ? strstr(file, "/lib/python3.") : NULL;
+
+	return !file || file[0] == '<' || (lib && !strstr(lib, "-packages/"));
+}
+
 const char *names_thread(const struct names *names, uint32_t tid)
 {
 	struct span span;

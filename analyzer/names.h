@@ -21,18 +21,18 @@ struct package {
 
 struct frame {
 	uint64_t address;
-	const char *function; /* as the trace has it, mangled; NULL: unknown */
-	uint64_t offset;      /* in the function, or in the module's file where it is unknown */
-	const char *module;   /* path, NULL: unknown */
+	const char *function;          /* as the trace has it, mangled; NULL: unknown */
+	uint64_t offset;               /* in the function, or in the module's file where it is unknown */
+	const char *module;            /* path, NULL: unknown */
 	const struct package *package; /* that the module belongs to: see names_package() */
 };
 
 /* A Python frame. function and file are NULL where the trace has lost them. */
 struct python_frame {
-	const char *function; /* qualified: "Trainer.train", "load.<locals>.<lambda>" */
-	const char *file;     /* as the interpreter has it: absolute, relative, or "<string>" */
-	uint32_t line;        /* where it is, 0: unknown */
-	uint32_t first_line;  /* of the function */
+	const char *function;          /* qualified: "Trainer.train", "load.<locals>.<lambda>" */
+	const char *file;              /* as the interpreter has it: absolute, relative, or "<string>" */
+	uint32_t line;                 /* where it is, 0: unknown */
+	uint32_t first_line;           /* of the function */
 	const struct package *package; /* that the file belongs to: see names_package() */
 };
 
@@ -66,6 +66,12 @@ bool names_python_is_cut(const struct names *names, uint32_t stack);
  * file it is. NULL: none that the trace knows of; also for a `path` of NULL. Lives as long as `names`.
  */
 const struct package *names_package(const struct names *names, const char *path);
+
+/* What stands behind the last slash; NULL stays. */
+const char *names_base(const char *path);
+
+/* A Python file of the interpreter itself (lib/python3.11/threading.py, but none of site-packages), or no file. */
+bool names_is_standard(const char *file);
 
 /* Name of a thread, NULL if the trace has none. */
 const char *names_thread(const struct names *names, uint32_t tid);

@@ -22,11 +22,13 @@ static struct range range_ordered(struct range range)
 	return (struct range){bytes_min(range.lo, range.hi), bytes_max(range.lo, range.hi)};
 }
 
-bool peak_note(struct peak *peak, struct range exact, struct change sampled, const struct instant *instant)
+bool peak_note(struct peak *peak, struct range exact, struct change sampled, uint64_t fresh,
+               const struct instant *instant)
 {
 	struct range now = range_ordered(range_move(exact, sampled));
 	struct instant here = *instant;
 
+	peak->most = bytes_max(peak->is_open ? peak->most : 0, bytes_add(exact.hi, fresh));
 	peak->open = peak->is_open ? range_max(peak->open, exact) : exact;
 	peak->is_open = true;
 	if (peak->any && now.hi <= peak->value)
@@ -42,7 +44,16 @@ bool peak_is_at(const struct peak *peak, struct range exact, struct change sampl
 	return peak->any && range_ordered(range_move(exact, sampled)).hi == peak->value;
 }
 
-void peak_close(struct peak *peak, struct change before, struct change after)
+uint64_t peak_unseen(struct range open, uint64_t most, struct change before, struct change after,
+                     uint64_t left)
+{
+	uint64_t by_first = range_move(range_of(most), before).hi;
+	uint64_t by_second = bytes_add(range_move(open, after).hi, left);
+
+	return bytes_min(by_first, by_second);
+}
+
+void peak_close(struct peak *peak, struct change before, struct change after, uint64_t left)
 {
 	struct change between = {before.lo < after.lo ? before.lo : after.lo,
 	                         before.hi > after.hi ? before.hi : after.hi};
@@ -50,6 +61,8 @@ void peak_close(struct peak *peak, struct change before, struct change after)
 	if (!peak->is_open)
 		return;
 	peak->largest = range_max(peak->largest, range_ordered(range_move(peak->open, between)));
+	peak->largest.hi =
+		bytes_max(peak->largest.hi, peak_unseen(peak->open, peak->most, before, after, left));
 	peak->is_open = false;
 }
 

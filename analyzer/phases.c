@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define LATE_NS          UINT64_C(60000000000) /* weights that move after so long a pause are another matter */
+#define CLONE_NS         UINT64_C(1000000000)
 #define GROWTH           (UINT64_C(1) << 20)
 #define GRANTS_OF_A_LOAD 8  /* a loader allocates that often without copying anything, at most */
 #define COMPLETE_PERCENT 98 /* tied and skipped tensors leave a complete load a little short */
@@ -38,6 +39,33 @@ static void growth_seen(struct phases *phases, const struct st_ev_sample *sample
 	phases->grown = size;
 	if (phases->first_weight && !phases->to_device && residency->replay.weights_mapped)
 		weight_moved(phases, index, sample->r.time);
+}
+
+static void asked_note(struct phases *phases, const struct st_record *record)
+{
+	const struct st_ev_device_alloc *alloc = (const void *)record;
+	const struct st_ev_handle_map *map = (const void *)record;
+
+	if (record->kind == ST_KIND_device_alloc) {
+		phases->asked_lo = alloc->addr;
+		phases->asked_hi = bytes_add(alloc->addr, alloc->size);
+	} else if (record->kind == ST_KIND_handle_map) {
+		phases->asked_lo = map->addr;
+		phases->asked_hi = bytes_add(map->addr, map->size);
+	}
+}
+
+/*
+ * A load goes on with copies of its weights into memory that it asked for just now, no later than it took until then.
+ * Copies into older memory are what steps do, and bring nothing.
+ */
+static bool clone_is_load(const struct phases *phases, const struct st_ev_copy *record)
+{
+	uint64_t length = phases->last_time - phases->first_time;
+
+	return phases->last_weight && phases->grants && phases->grants <= GRANTS_OF_A_LOAD &&
+	       record->dst >= phases->asked_lo && record->dst < phases->asked_hi &&
+	       record->r.time - phases->last_time <= (length > CLONE_NS ? length : CLONE_NS);
 }
 
 static bool mark_is_step(const struct st_record *record)
@@ -96,10 +124,13 @@ void phases_record(struct phases *phases, const struct st_record *record, uint64
 	phases->to_device |= (residency->signs & SIGN_DEVICE) != 0;
 	if (residency->signs & SIGN_BYTES)
 		weight_moved(phases, index, record->time);
+	else if (residency->signs & SIGN_CLONED && clone_is_load(phases, (const void *)record))
+		weight_moved(phases, index, record->time);
 	else if (record->kind == ST_KIND_sample)
 		growth_seen(phases, (const struct st_ev_sample *)record, index, residency);
 	if (granted) {
 		phases->grants++;
+		asked_note(phases, record);
 		/* A program without weights has no load: it steps from its first allocation on. */
 		if (phases->last_weight || !phases->first_weight)
 			steps_begin(phases, index, record->time);

@@ -98,7 +98,7 @@ static unsigned signs_of(const struct model *model, const struct loader *loader)
 static const struct loader_part *part_named(const struct loader *loader, const char *name)
 {
 	for (unsigned i = 0; i < loader->part_count; i++)
-		if (!strcmp(loader->parts[i].name, name))
+		if (!strcmp(loader->parts[i].known, name))
 			return &loader->parts[i];
 	return NULL;
 }

@@ -87,7 +87,7 @@ struct replay {
 	struct livemap ranges;     /* VMM; a: handle slot, b: offset minus address */
 	struct livemap pinned;     /* a: stack */
 	struct livemap registered; /* attribute */
-	struct livemap host;       /* a: stack */
+	struct livemap host;       /* a: stack, b: host_looks when it was asked for */
 	struct livemap maps;       /* a: map_word(), b: file offset minus address */
 	struct livemap handle_at;  /* handle, one byte each; a: slot */
 	struct livemap contexts;   /* alive, one byte each */
@@ -108,6 +108,10 @@ struct replay {
 	uint64_t weights_mapped; /* bytes of weight files mapped */
 	uint64_t freed;          /* device bytes given back so far */
 	uint64_t unknown_frees;  /* releases of what was never seen */
+	uint64_t host_looks;     /* calls of replay_host_looked() */
+	uint64_t host_fresh;     /* bytes of host blocks that came since the last of them */
+	uint64_t host_left;      /* and of those that went since then */
+	uint64_t host_left_old;  /* of these, of blocks that were there at that time */
 	int error;               /* first -ENOMEM */
 };
 
@@ -122,6 +126,9 @@ bool replay_is_revoked(const struct replay *replay, const struct st_record *reco
 
 /* The last event has been seen: handles that wait count as held. */
 void replay_finish(struct replay *replay);
+
+/* The program's memory was sampled: what came and went is counted anew. */
+void replay_host_looked(struct replay *replay);
 
 /* P: pinned host memory of the driver. */
 static inline uint64_t replay_pinned(const struct replay *replay)

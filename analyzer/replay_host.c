@@ -176,7 +176,21 @@ void replay_host_protect(struct replay *replay, const struct st_ev_protect *reco
 
 static void host_gone(void *context, const struct span *piece)
 {
-	replay_gone(context, REGION_HOST, piece);
+	struct replay *replay = context;
+	uint64_t bytes = piece->hi - piece->lo;
+
+	replay->host_left += bytes;
+	if (piece->b == replay->host_looks)
+		replay->host_fresh -= bytes;
+	else
+		replay->host_left_old += bytes;
+	replay_gone(replay, REGION_HOST, piece);
+}
+
+void replay_host_looked(struct replay *replay)
+{
+	replay->host_looks++;
+	replay->host_fresh = replay->host_left = replay->host_left_old = 0;
 }
 
 static void pinned_gone(void *context, const struct span *piece)
@@ -201,10 +215,11 @@ int replay_block_put(struct replay *replay, struct livemap *map, const struct sp
 
 void replay_host_alloc(struct replay *replay, const struct st_ev_alloc *record)
 {
-	struct span span = {record->addr, record->addr + record->size, record->stack, 0};
+	struct span span = {record->addr, record->addr + record->size, record->stack, replay->host_looks};
 
-	if (extent_is_sane(record->addr, record->size))
-		replay_block_put(replay, &replay->host, &span, host_gone);
+	if (extent_is_sane(record->addr, record->size) &&
+	    !replay_block_put(replay, &replay->host, &span, host_gone))
+		replay->host_fresh += record->size;
 }
 
 void replay_host_free(struct replay *replay, uint64_t addr)

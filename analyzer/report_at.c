@@ -5,8 +5,6 @@
 #include "model_snapshot.h"
 #include "names.h"
 
-#include <string.h>
-
 #define BLOCKS_SHOWN 8
 #define BLOCKS_MAX   64
 #define FILES_SHOWN  16
@@ -16,13 +14,6 @@ static const char *const region_words[SNAPSHOT_REGIONS] = {
 	[SNAPSHOT_PINNED] = "pinned",
 	[SNAPSHOT_HOST] = "host",
 };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
 
 static const char *word_of(const struct report *r)
 {
@@ -123,7 +114,7 @@ static void emit_files(struct emitter *e, const struct report *r, const struct s
 		shown += file->touched && touched <= FILES_SHOWN;
 		emit_row(e, file->touched && touched <= FILES_SHOWN,
 		         (struct emit_field[]){
-				 emit_path("path", of->path), emit_word(NULL, base_name(of->path)),
+				 emit_path("path", of->path), emit_word(NULL, names_base(of->path)),
 				 emit_bytes("mapped", file->mapped),
 				 report_range("device", file->at.on_device),
 				 report_range("anon", file->at.anon), emit_bytes("staging", file->at.staging),
@@ -147,7 +138,7 @@ static void emit_mappings(struct emitter *e, const struct report *r, const struc
 		emit_only(e, emit_path("file", file), emit_count("prot", mapping->prot),
 		          emit_count("flags", mapping->flags));
 		emit_say(e, i < FILES_SHOWN ? "{kind} of {name}: {size}" : NULL,
-		         emit_word("kind", report_mapping(&kind)), emit_word("name", base_name(file)),
+		         emit_word("kind", report_mapping(&kind)), emit_word("name", names_base(file)),
 		         emit_bytes("size", mapping->bytes));
 		if (e->format == EMIT_JSON)
 			report_stack(e, r, "stack", "", mapping->stack);

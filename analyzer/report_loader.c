@@ -3,19 +3,13 @@
 #include "report.h"
 
 #include "demangle.h"
+#include "names.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define REPAIRS_SHOWN 6
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
 
 /* --- the loader ---------------------------------------------------------------------------------- */
 
@@ -50,7 +44,7 @@ static void print_place(FILE *out, const char *function, const char *file, uint3
 	fputs(name ? name : "?", out);
 	free(name);
 	if (file)
-		fprintf(out, " (%s", base_name(file));
+		fprintf(out, " (%s", names_base(file));
 	if (file && line)
 		fprintf(out, ":%u", line);
 	if (file)
@@ -176,6 +170,11 @@ void report_loaders(struct emitter *e, const struct report *r)
 	emit_close(e);
 	if (count > LOADERS_SHOWN)
 		emit_text(e, "and by {more} more ways", emit_count("more", count - LOADERS_SHOWN));
+	emit_say(e,
+	         r->model->touches_dropped ? "Not told: {loader_calls_lost} calls, from more places than "
+	                                     "are kept."
+	                                   : NULL,
+	         emit_count("loader_calls_lost", r->model->touches_dropped));
 }
 
 /* --- repairs ------------------------------------------------------------------------------------- */
@@ -217,13 +216,19 @@ static void say_repair(struct emitter *e, const struct report *r, const struct r
 	const struct repair_row *row = repair->row;
 	bool cache = row->effect == EFFECT_DROP || row->effect == EFFECT_READONLY_DROP;
 	char *command = repair_command(r->model, repair);
+	bool one = repair->factor_hi - repair->factor_lo < 0.005;
 	const char *sentence = first ? "Repair: {change}; it saves {relief}, load factor {factor} then."
 	                             : "Or: {change}; saves {relief}, load factor {factor}.";
 
+	if (!one)
+		sentence = first ? "Repair: {change}; it saves {relief}, load factor {factor_low} to "
+		                   "{factor} then."
+		                 : "Or: {change}; saves {relief}, load factor {factor_low} to {factor}.";
 	if (cache)
 		sentence = "Also: {change}; {cached} less in the pool at the load's peak.";
 	emit_text(e, sentence, emit_word("change", row->change), report_range("relief", repair->relief),
-	          report_range("cached", repair->relief_cached), emit_ratio("factor", repair->factor_hi));
+	          report_range("cached", repair->relief_cached), emit_ratio("factor_low", repair->factor_lo),
+	          emit_ratio("factor", repair->factor_hi));
 	if (command)
 		emit_command(e, command);
 	free(command);

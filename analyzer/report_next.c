@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 typedef void rung_details(struct emitter *e, const struct report *r);
@@ -121,8 +122,22 @@ static bool is_next(const struct report *r, enum rung rung)
 	return r->ladder.next_kind == NEXT_RUNG && r->ladder.next == rung;
 }
 
+/* Why a rung would not help a run that needs no help is for those who look for it: JSON has it. */
+static bool is_worth_a_line(const struct report *r, const struct rung_result *rung)
+{
+	return r->ladder.next_kind != NEXT_NONE || rung->state == RUNG_APPLIES || rung->tried;
+}
+
+/* Is what is missing for a rung in the sentence before the table already? */
+static bool is_said(const struct emitter *e, const struct report *r, const struct rung_result *rung)
+{
+	const char *next = r->ladder.next_kind == NEXT_RUNG ? r->ladder.rungs[r->ladder.next].missing : NULL;
+
+	return e->format == EMIT_TEXT && next && rung->missing && !strcmp(next, rung->missing);
+}
+
 /* The last column: verdict, what is missing, why; long only where somebody has to know more. */
-static char *verdict_cell(const struct rung_result *rung)
+static char *verdict_cell(const struct emitter *e, const struct report *r, const struct rung_result *rung)
 {
 	char *text = NULL;
 	int length;
@@ -131,6 +146,8 @@ static char *verdict_cell(const struct rung_result *rung)
 		length = asprintf(&text, "tried already");
 	else if (rung->state == RUNG_NOT)
 		length = asprintf(&text, "no: %s", rung->reason);
+	else if (rung->state == RUNG_UNKNOWN && is_said(e, r, rung))
+		length = asprintf(&text, "cannot tell, for want of that");
 	else if (rung->state == RUNG_UNKNOWN)
 		length = asprintf(&text, "cannot tell; missing: %s", rung->missing);
 	else
@@ -140,7 +157,7 @@ static char *verdict_cell(const struct rung_result *rung)
 
 static void emit_rung(struct emitter *e, const struct report *r, const struct rung_result *rung)
 {
-	char *text = verdict_cell(rung);
+	char *text = verdict_cell(e, r, rung);
 	struct emit_field relief = report_range("relief", rung->relief);
 	struct emit_field needed = report_range("needed_peak", rung->needed);
 
@@ -152,7 +169,7 @@ static void emit_rung(struct emitter *e, const struct report *r, const struct ru
 		needed = emit_word(NULL, NULL);
 	if (e->format == EMIT_TEXT && rung->state == RUNG_NOT)
 		relief = emit_word(NULL, "-");
-	emit_row(e, true,
+	emit_row(e, is_worth_a_line(r, rung),
 	         (struct emit_field[]){
 			 emit_word(NULL, is_next(r, rung->rung) ? ">" : NULL),
 			 emit_word("rung", rung_names[rung->rung]),
@@ -204,6 +221,8 @@ static void emit_pack(struct emitter *e, const struct report *r)
 
 void report_next(struct emitter *e, const struct report *r)
 {
+	bool hidden = false;
+
 	emit_open(e, "ladder", "What to do next?");
 	say_next(e, r);
 	if (r->ladder.next_kind == NEXT_RUNG) {
@@ -213,9 +232,13 @@ void report_next(struct emitter *e, const struct report *r)
 	}
 	emit_pack(e, r);
 	emit_table(e, "rungs", columns, sizeof(columns) / sizeof(columns[0]));
-	for (unsigned i = 0; i < RUNG_COUNT; i++)
+	for (unsigned i = 0; i < RUNG_COUNT; i++) {
 		emit_rung(e, r, &r->ladder.rungs[i]);
+		hidden |= !is_worth_a_line(r, &r->ladder.rungs[i]);
+	}
 	emit_table_end(e);
+	if (hidden)
+		emit_line(e, "The other rungs of the ladder are not needed; --json has them, and why.");
 	emit_close(e);
 	report_repairs(e, r);
 }

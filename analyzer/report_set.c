@@ -215,13 +215,13 @@ static uint64_t count_siblings(const char *path, const char *folder)
 	struct run_card own;
 	uint64_t siblings = 0;
 
-	if (card_read(path, &own))
+	if (card_glance(path, &own))
 		return 0;
-	if (!paths_in_folder(&set.paths, folder, own.boot_id, card_day_begin(&own) / 1000000000) &&
+	if (!paths_in_folder(&set.paths, folder, own.boot_id, card_day_start(&own) / 1000000000) &&
 	    set.paths.count > 1 && !set_read(&set)) {
 		size_t at = 0;
 
-		while (at < set.count && (set.cards[at].pid != own.pid || set.cards[at].begin != own.begin))
+		while (at < set.count && (set.cards[at].pid != own.pid || set.cards[at].start != own.start))
 			at++;
 		for (size_t i = 0; at < set.count && i < set.count; i++)
 			siblings += i != at && set.cards[i].group == set.cards[at].group;

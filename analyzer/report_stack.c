@@ -10,14 +10,8 @@
 #include <string.h>
 
 #define FRAMES_SHOWN 4
+#define NATIVE_SHOWN 2  /* where Python frames follow, which say more */
 #define NAME_SHOWN   80 /* of a function: templates can be endless */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
-}
 
 static bool same(const char *a, const char *b)
 {
@@ -51,7 +45,7 @@ static void line_end(const struct line *line, bool is_cut)
 
 static void print_native(struct line *line, const struct frame *frame)
 {
-	const char *module = base_name(frame->module);
+	const char *module = names_base(frame->module);
 	bool show_module = module && (!same(line->group, module) || !frame->function);
 	char *name = frame->function ? demangle_name(frame->function) : NULL;
 
@@ -68,7 +62,7 @@ static void print_native(struct line *line, const struct frame *frame)
 /* Frames of the interpreter itself: python3.11, libpython3.12.so.1.0. */
 static bool is_interpreter(const struct frame *frame)
 {
-	const char *module = base_name(frame->module), *function = frame->function;
+	const char *module = names_base(frame->module), *function = frame->function;
 
 	if (!module)
 		return function && !strncmp(function, "_PyEval_", 8);
@@ -86,7 +80,7 @@ static unsigned native_line(FILE *out, const struct names *names, uint32_t stack
 
 		if (python && is_interpreter(&frame))
 			return line.frames;
-		if (line.frames < FRAMES_SHOWN)
+		if (line.frames < (python ? NATIVE_SHOWN : FRAMES_SHOWN))
 			print_native(&line, &frame);
 		else
 			line.gap = true;
@@ -107,19 +101,9 @@ static const char *short_name(const char *function)
 	return name && *name ? name : "?";
 }
 
-/* lib/python3.11/threading.py, but not lib/python3.11/site-packages/...: the interpreter's own modules. */
-static bool is_standard(const char *file)
-{
-	const char *lib = file ? strstr(file, "/lib/python3.") : NULL;
-
-	if (!file || file[0] == '<')
-		return true;
-	return lib && !strstr(lib, "/site-packages/") && !strstr(lib, "/dist-packages/");
-}
-
 static void print_python(struct line *line, const struct python_frame *frame, const struct package *package)
 {
-	const char *file = base_name(frame->file), *group = package ? package->name : NULL;
+	const char *file = names_base(frame->file), *group = package ? package->name : NULL;
 	bool show_package = group && !same(line->group, group);
 
 	line_step(line, group);
@@ -142,7 +126,7 @@ static void python_line(FILE *out, const struct names *names, uint32_t stack)
 	for (size_t i = 0; i < depth; i++) {
 		struct python_frame frame = names_python_frame(names, stack, i);
 		const struct package *package = frame.package;
-		bool own = !package && !is_standard(frame.file);
+		bool own = !package && !names_is_standard(frame.file);
 
 		if (line.frames < FRAMES_SHOWN || (own && !seen))
 			print_python(&line, &frame, package);

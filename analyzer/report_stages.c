@@ -79,7 +79,8 @@ static void json_stage(struct emitter *e, enum stage stage, const struct load_st
 	emit_only(e, emit_word("stage", stage_words[stage]), emit_count("calls", s->calls),
 	          emit_bytes("moved", s->bytes), emit_time("time", s->wall),
 	          emit_time("thread_time", s->thread_time), emit_flag("upper_bound", s->upper),
-	          emit_ratio("gib_per_s", rate_of(s)), emit_time("sampled", s->sampled),
+	          emit_flag("lower_bound", s->lower), emit_ratio("gib_per_s", rate_of(s)),
+	          emit_time("sampled", s->sampled),
 	          emit_bytes("storage", s->sampled ? s->storage : UINT64_MAX),
 	          emit_count("storage_faults", s->sampled ? s->faults : UINT64_MAX),
 	          emit_word("bound", bound_words[s->bound]), emit_flag("one_thread", s->one_thread));
@@ -94,7 +95,7 @@ static bool stage_seen(const struct load_stage *s)
 void report_stages(struct emitter *e, const struct report *r)
 {
 	const struct load *load = &r->model->load;
-	bool upper = false;
+	bool upper = false, lower = false;
 
 	emit_list(e, "stages", NULL);
 	for (int i = 0; e->format == EMIT_JSON && i < STAGE_COUNT; i++)
@@ -106,6 +107,7 @@ void report_stages(struct emitter *e, const struct report *r)
 	emit_table(e, NULL, columns, sizeof(columns) / sizeof(columns[0]));
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		upper |= load->stages[i].upper && load->stages[i].wall >= SHORT_NS;
+		lower |= load->stages[i].lower;
 		if (stage_seen(&load->stages[i]))
 			text_row(e, (enum stage)i, &load->stages[i]);
 	}
@@ -113,4 +115,6 @@ void report_stages(struct emitter *e, const struct report *r)
 	if (upper)
 		emit_line(e, "Header, host copy, conversion and later stages may hold other work of their "
 		             "threads.");
+	if (lower)
+		emit_line(e, "At least: more threads or calls at a time than could be followed.");
 }

@@ -2,6 +2,8 @@
 /* Tensors: where the bytes of each were, when it was touched, and by whom (--tensors). */
 #include "report.h"
 
+#include "names.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +54,6 @@ static int tensor_compare(const void *left, const void *right)
 	if (a->size != b->size)
 		return a->size < b->size ? 1 : -1;
 	return a < b ? -1 : a > b;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path;
 }
 
 #define COLUMNS 22
@@ -120,7 +115,7 @@ static void emit_tensor(struct emitter *e, const struct report *r, const struct 
 			emit_count("place", t->place),
 			emit_count("elements", t->elements),
 			emit_path("file", report_file(r, t->file)),
-			emit_word(NULL, base_name(report_file(r, t->file))),
+			emit_word(NULL, names_base(report_file(r, t->file))),
 			emit_bytes("duplicated_at_peak", duplicated(t)),
 			emit_word("name", t->name),
 		});

@@ -6,7 +6,6 @@
 #include "stages_stack.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SITES_SHOWN 64                  /* of each kind, in JSON */
 #define TEXT_LEAST  (UINT64_C(1) << 20) /* less is not worth a line */
@@ -47,13 +46,11 @@ static char *place_of(const struct names *names, uint32_t stack)
 	for (size_t i = 0; names && i < names_python_depth(names, stack); i++) {
 		struct python_frame frame = names_python_frame(names, stack, i);
 		const struct package *package = frame.package;
-		const char *slash = frame.file ? strrchr(frame.file, '/') : NULL;
 		char *place;
 
 		if (!package)
 			continue;
-		if (asprintf(&place, "%s, %s:%u", package->name, slash ? slash + 1 : frame.file, frame.line) <
-		    0)
+		if (asprintf(&place, "%s, %s:%u", package->name, names_base(frame.file), frame.line) < 0)
 			return NULL;
 		return place;
 	}
@@ -114,14 +111,14 @@ static void say_sites(struct emitter *e, const struct report *r, enum transient_
 	emit_close(e);
 }
 
-static void say_kind(struct emitter *e, const struct report *r, enum transient_kind kind)
+static void say_kind(struct emitter *e, const struct report *r, enum transient_kind kind, bool aloud)
 {
 	const struct transient_sum *sum = &r->model->transient_sums[kind];
 	const struct transient_site *top = top_site(r->model, kind);
 	const char *purpose = top ? purpose_of(r->model, top) : NULL;
 	char *place = top ? place_of(r->model->names, top->stack) : NULL, *sentence = NULL;
 
-	if (sum->count &&
+	if (aloud && sum->count &&
 	    asprintf(&sentence, "%s%s%s%s.", sentences[kind], at_once_words(r->model, kind),
 	             purpose ? "; {purpose} made {purpose_made} of it" : "", place ? " ({place})" : "") < 0)
 		sentence = NULL;
@@ -147,6 +144,6 @@ void report_transients(struct emitter *e, const struct report *r)
 	emit_open(e, "temporaries", any ? "What came and went during the load?" : NULL);
 	emit_only(e, emit_flag("complete", !r->model->transients_cut));
 	for (int kind = 0; kind < TRANSIENT_KINDS; kind++)
-		say_kind(e, r, kind);
+		say_kind(e, r, (enum transient_kind)kind, any);
 	emit_close(e);
 }

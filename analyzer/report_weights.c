@@ -2,6 +2,8 @@
 /* The weight files: where their bytes were. */
 #include "report.h"
 
+#include "names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,11 +27,9 @@ static int compare_files(const void *a, const void *b)
 
 static void text_row(struct emitter *e, const struct weight_file *file)
 {
-	const char *slash = strrchr(file->path, '/');
-
 	emit_row(e, true,
 	         (struct emit_field[]){
-			 emit_word(NULL, slash ? slash + 1 : file->path),
+			 emit_word(NULL, names_base(file->path)),
 			 emit_bytes(NULL, file->size),
 			 report_range(NULL, file->loaded),
 			 report_range(NULL, file->at_peak.on_device),

@@ -34,7 +34,7 @@ static void memory_gone(void *context, enum region region, const struct span *pi
 
 static struct holding *holding_slot(struct holding *holdings, size_t room, uint32_t stack)
 {
-	size_t i = (stack * UINT32_C(2654435761)) & (room - 1);
+	size_t i = (size_t)(stack * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
 
 	while (holdings[i].stack != stack && holdings[i].kept.epoch[0] != UINT32_MAX)
 		i = (i + 1) & (room - 1);

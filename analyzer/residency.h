@@ -30,6 +30,7 @@ enum weight_sign {
 	SIGN_TOUCHED = 1, /* a weight file was mapped or read */
 	SIGN_BYTES = 2,   /* weight bytes were read or copied to the device */
 	SIGN_DEVICE = 4,  /* copied to the device */
+	SIGN_CLONED = 8,  /* copied from one place on the device to another */
 };
 
 struct amounts {
@@ -194,12 +195,13 @@ struct residency {
 	struct shared_size *shared;
 	size_t shared_count;
 	uint64_t unknown_copied;           /* bytes copied that may have been weights */
+	uint64_t cells;                    /* of all files */
 	uint64_t counted, counted_payload; /* bytes of the files whose cells are in the amounts */
 
 	struct held held;
 	const struct livemap *judged;              /* held.judged of an earlier pass, NULL */
 	const struct source_stacks *source_stacks; /* of an earlier pass, NULL */
-	uint32_t converted_by[CONVERTED_ROOM]; /* the last stacks that copied such memory, 0: none */
+	uint32_t converted_by[CONVERTED_ROOM];     /* the last stacks that copied such memory, 0: none */
 	unsigned converted_count;
 	const uint64_t *done_times; /* of the last touch of each file, from an earlier pass */
 	size_t done_count;
@@ -221,6 +223,8 @@ struct residency {
 	uint64_t staging_pinned;                /* part of total.staging */
 	uint64_t anon_made, anon_possible_made; /* ever; mappings gone included */
 	uint64_t floating;                      /* bytes read to unknown places */
+	uint64_t
+		filled; /* bytes read into host blocks that are no part of replay.host_fresh, since the same look */
 	uint32_t mapped_files;
 	uint64_t from[COPY_SOURCE_COUNT]; /* bytes copied to the device during the load, by source */
 	bool exact;                       /* no copy of the load was vague or unknown */
@@ -238,6 +242,11 @@ int residency_record(struct residency *residency, const struct st_record *record
 
 /* Bytes that copies under way may have made anonymous already. */
 uint64_t residency_under_way(const struct residency *residency);
+
+/* The program's memory was sampled. */
+void residency_looked(struct residency *residency);
+/* Bytes by which host blocks may have grown since then: those asked for, and those of older ones that were read into. */
+uint64_t residency_fresh(const struct residency *residency);
 
 /* The last event has been seen. */
 void residency_finish(struct residency *residency);

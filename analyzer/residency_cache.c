@@ -5,10 +5,14 @@
 #include <stdlib.h>
 
 #define CELLS_MAX (UINT64_C(1) << 16) /* 4 TiB; what lies beyond counts to the last cell */
+#define CELLS_ALL (UINT64_C(1) << 18) /* 16 TiB; each further file is one cell: sizes cost a trace nothing */
 
-int weight_cells_init(struct weight *weight, const struct catalog_file *file)
+int weight_cells_init(struct residency *residency, struct weight *weight, const struct catalog_file *file)
 {
 	uint64_t count = bytes_min(file->size / ST_CELL + 1, CELLS_MAX);
+
+	count = residency->cells + count > CELLS_ALL ? 1 : count;
+	residency->cells += count;
 
 	weight->cell_cached = malloc(count * sizeof(*weight->cell_cached));
 	weight->cell_device = calloc(count, sizeof(*weight->cell_device));
@@ -31,6 +35,14 @@ static uint64_t cell_length(const struct weight *weight, uint64_t size, size_t c
 	uint64_t begin = cell * ST_CELL;
 
 	return cell + 1 == weight->cell_count ? bytes_sub(size, begin) : ST_CELL;
+}
+
+/* The last cell of a very large file is longer than a look: of a part of it nothing follows for the whole. */
+static bool is_part(const struct weight *weight, uint64_t size, size_t cell, uint64_t bytes)
+{
+	uint64_t length = cell_length(weight, size, cell);
+
+	return length > ST_CELL && bytes < length;
 }
 
 /* What one cell adds to a file's amounts, or takes from them. */
@@ -182,11 +194,12 @@ void cells_record(struct residency *residency, const struct st_ev_cached *record
 		size_t cell = cell_of(weight, lo);
 		uint64_t end = cell + 1 == weight->cell_count ? hi : bytes_min(hi, (cell + 1) * ST_CELL);
 		uint64_t here = bytes_min(left, end - lo);
+		bool known = record->cached != ST_UNKNOWN && !record->result &&
+		             !is_part(weight, size, cell, end - lo);
 
 		cell_count(residency, weight, size, cell, -1);
 		cell_keep(residency, weight, cell);
-		weight->cell_cached[cell] =
-			record->cached == ST_UNKNOWN || record->result ? ST_UNKNOWN : here;
+		weight->cell_cached[cell] = known ? here : ST_UNKNOWN;
 		cell_count(residency, weight, size, cell, 1);
 		left -= record->cached == ST_UNKNOWN ? 0 : here;
 		lo = end;

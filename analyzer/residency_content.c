@@ -103,6 +103,7 @@ void content_read(struct residency *residency, const struct st_ev_read *record, 
 		residency->floating += record->size;
 		return;
 	}
+	staging_note_filled(residency, piece.lo, piece.hi);
 	content_gone(residency, piece.lo, piece.hi);
 	if (address_is_device(residency, record->addr)) {
 		piece.a |= CONTENT_DEVICE;
@@ -195,25 +196,6 @@ static uint64_t transfer_from_map(struct transfer *transfer, const struct span *
 		transfer_add(transfer, src, inside, word_file(mapping->weight), map->b);
 	}
 	return here;
-}
-
-static enum copy_source source_of(const struct residency *residency, uint64_t address)
-{
-	struct span span;
-
-	if (livemap_find(&residency->replay.registered, address, &span))
-		return COPY_REGISTERED;
-	switch (replay_region(&residency->replay, address, &span)) {
-	case REGION_PINNED:
-		return COPY_PINNED;
-	case REGION_HOST:
-		return COPY_HOST;
-	case REGION_NONE:
-	case REGION_DEVICE:
-	case REGION_MAPPING:
-		break;
-	}
-	return COPY_OTHER;
 }
 
 /* A copy of exactly a tensor's size, out of a buffer that the program filled itself. */
@@ -366,6 +348,7 @@ void content_copy(struct residency *residency, const struct st_ev_copy *record)
 	}
 	if (to_device && !(from_device && !residency->content.count)) {
 		transfer_gather(&transfer, from_device);
+		residency->signs |= from_device && transfer.count ? SIGN_CLONED : 0;
 		transfer_finish(&transfer);
 	} else {
 		content_gone(residency, record->dst, record->dst + record->size);

@@ -62,7 +62,7 @@ void weight_forget(struct residency *residency, struct weight *weight);
 void shared_live(struct residency *residency, uint64_t size, uint64_t bytes);
 
 /* Page cache (residency_cache.c). */
-int weight_cells_init(struct weight *weight, const struct catalog_file *file);
+int weight_cells_init(struct residency *residency, struct weight *weight, const struct catalog_file *file);
 /* A file counts with all of its cells from its first touch on; until then nothing of it is unknown. */
 void cells_count_in(struct residency *residency, struct weight *weight, uint64_t size);
 /* What is known of a file's bytes in C and D together has changed. */
@@ -125,11 +125,15 @@ void staging_copied(struct residency *residency, const struct st_ev_copy *record
 void staging_sync(struct residency *residency, const struct st_ev_sync *record);
 void staging_over(struct residency *residency);
 void staging_gone(struct residency *residency, uint64_t lo, uint64_t hi);
+/* A read is about to fill [lo, hi), for residency_fresh(). */
+void staging_note_filled(struct residency *residency, uint64_t lo, uint64_t hi);
 
 /*
- * Copies of unknown content (residency_unknown.c). May these bytes be of a file with something not yet accounted for?
- * Does the block at `src` hold weights that were converted or quantised on the host? `copied_by`: the copy's stack.
+ * Copies of unknown content (residency_unknown.c). What kind of memory is at `address`? May these bytes be of a
+ * file with something not yet accounted for? Does the block at `src` hold weights that were converted or quantised
+ * on the host? `copied_by`: the copy's stack.
  */
+enum copy_source source_of(const struct residency *residency, uint64_t address);
 bool unknown_may_be_weights(struct residency *residency, uint64_t bytes);
 bool source_converts(struct residency *residency, uint64_t src, uint32_t copied_by);
 

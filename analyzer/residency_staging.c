@@ -101,3 +101,32 @@ void staging_sync(struct residency *residency, const struct st_ev_sync *record)
 		if (all || residency->pending[i].stream == record->handle)
 			pending_drop(residency, i);
 }
+
+/* A block that was there when the program was last looked at may not have been filled by then, but for what it held. */
+void staging_note_filled(struct residency *residency, uint64_t lo, uint64_t hi)
+{
+	struct span block, held;
+
+	if (replay_region(&residency->replay, lo, &block) != REGION_HOST ||
+	    block.b == residency->replay.host_looks)
+		return;
+	hi = bytes_min(hi, block.hi);
+	while (lo < hi) {
+		bool any = livemap_next(&residency->content, lo, &held) && held.lo < hi;
+		uint64_t end = any ? bytes_max(lo, held.lo) : hi;
+
+		residency->filled += end - lo;
+		lo = any ? held.hi : hi;
+	}
+}
+
+void residency_looked(struct residency *residency)
+{
+	replay_host_looked(&residency->replay);
+	residency->filled = 0;
+}
+
+uint64_t residency_fresh(const struct residency *residency)
+{
+	return bytes_add(residency->replay.host_fresh, residency->filled);
+}

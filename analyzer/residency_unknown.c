@@ -2,6 +2,25 @@
 /* Residency: copies out of memory that the program filled itself, where no size or place tells of which file. */
 #include <analyzer/residency_parts.h>
 
+enum copy_source source_of(const struct residency *residency, uint64_t address)
+{
+	struct span span;
+
+	if (livemap_find(&residency->replay.registered, address, &span))
+		return COPY_REGISTERED;
+	switch (replay_region(&residency->replay, address, &span)) {
+	case REGION_PINNED:
+		return COPY_PINNED;
+	case REGION_HOST:
+		return COPY_HOST;
+	case REGION_NONE:
+	case REGION_DEVICE:
+	case REGION_MAPPING:
+		break;
+	}
+	return COPY_OTHER;
+}
+
 /* Bytes of a file that copies of unknown content may have been, or may be yet. */
 static uint64_t unknown_room(const struct residency *residency, uint32_t file)
 {
@@ -29,14 +48,14 @@ bool unknown_may_be_weights(struct residency *residency, uint64_t bytes)
 
 	count = count < residency->catalog->file_count ? count : residency->catalog->file_count;
 	for (uint32_t i = 0; i < count; i++)
-		room += unknown_room(residency, i);
+		room = bytes_add(room, unknown_room(residency, i));
 	for (uint32_t i = 0; i < count && room > taken; i++) {
 		struct weight *weight = &residency->weights[i];
 		uint64_t left = unknown_room(residency, i);
 
 		if (!weight_may_come(weight) || !left)
 			continue;
-		weight->unknown = bytes_min(left, weight->unknown + bytes);
+		weight->unknown = bytes_min(left, bytes_add(weight->unknown, bytes));
 		any = true;
 		/* Where tensors are known, a mapping alone does not make batches of other sizes weights. */
 		if (!weight->class_count || weight->floating || unseen(residency, i))

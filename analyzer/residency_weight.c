@@ -60,7 +60,7 @@ struct weight *weight_get(struct residency *residency, uint32_t index)
 	}
 	if (residency->weights[index].cell_count)
 		return &residency->weights[index];
-	error = weight_cells_init(&residency->weights[index], &catalog->files[index]);
+	error = weight_cells_init(residency, &residency->weights[index], &catalog->files[index]);
 	if (!error)
 		error = classes_init(&residency->weights[index], catalog, &catalog->files[index]);
 	residency_note(residency, error);

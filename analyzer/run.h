@@ -50,12 +50,20 @@ struct run_card {
 
 /* Reads a whole trace for its card. 0 or a negative errno of the reader or -ENOMEM; a card is then not made. */
 int card_read(const char *path, struct run_card *ret_card);
+/* The same of its beginning alone: who it is (boot_id, pid, start, day), mostly from the first block. */
+int card_glance(const char *path, struct run_card *ret_card);
 void card_release(struct run_card *card);
 
 /* First and last moment on the clock of day, ns. */
 static inline int64_t card_day_begin(const struct run_card *card)
 {
 	return (int64_t)(card->begin + (uint64_t)card->day);
+}
+
+/* The program's start on that clock. */
+static inline int64_t card_day_start(const struct run_card *card)
+{
+	return (int64_t)(card->start + (uint64_t)card->day);
 }
 
 static inline int64_t card_day_end(const struct run_card *card)

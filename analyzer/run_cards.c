@@ -228,7 +228,12 @@ static int card_record(struct run_card *card, const struct st_record *record)
 	}
 }
 
-int card_read(const char *path, struct run_card *ret_card)
+static bool is_known(const struct run_card *card)
+{
+	return card->pid && card->day;
+}
+
+static int card_make(const char *path, bool glance, struct run_card *ret_card)
 {
 	struct run_card card = {.rank = ST_UNKNOWN, .world = ST_UNKNOWN};
 	const struct st_record *record;
@@ -240,7 +245,7 @@ int card_read(const char *path, struct run_card *ret_card)
 	card.path = strdup(path);
 	if (!card.path)
 		error = -ENOMEM;
-	while (!error && (error = reader_next(reader, &record)) > 0)
+	while (!error && !(glance && is_known(&card)) && (error = reader_next(reader, &record)) > 0)
 		error = card_record(&card, record);
 	memcpy(card.boot_id, reader_summary(reader)->head.boot_id, sizeof(card.boot_id) - 1);
 	if (!card.pid)
@@ -255,6 +260,16 @@ int card_read(const char *path, struct run_card *ret_card)
 	card.gone = card.gone ? card.gone : card.end;
 	*ret_card = card;
 	return 0;
+}
+
+int card_read(const char *path, struct run_card *ret_card)
+{
+	return card_make(path, false, ret_card);
+}
+
+int card_glance(const char *path, struct run_card *ret_card)
+{
+	return card_make(path, true, ret_card);
 }
 
 void card_release(struct run_card *card)

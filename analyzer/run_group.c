@@ -8,6 +8,14 @@ static bool texts_equal(const char *a, const char *b)
 	return a && b && !strcmp(a, b);
 }
 
+/* The name may change while the process lives (launchers give themselves a title): its number and start do not. */
+static bool roots_equal(const struct run_card *a, const struct run_card *b)
+{
+	size_t length = a->root ? strcspn(a->root, " ") : 0;
+
+	return length && b->root && length == strcspn(b->root, " ") && !strncmp(a->root, b->root, length);
+}
+
 static bool times_overlap(const struct run_card *a, const struct run_card *b)
 {
 	return a->start <= b->end && b->start <= a->end;
@@ -45,12 +53,11 @@ static bool is_one_run(const struct run_card *a, const struct run_card *b, bool 
 {
 	if (strcmp(a->boot_id, b->boot_id) != 0)
 		return one_launcher(a, b) && days_overlap(a, b);
-	if (texts_equal(a->root, b->root) && !a->shell)
+	if (roots_equal(a, b) && !a->shell && !b->shell)
 		return true;
 	if (!times_overlap(a, b))
 		return false;
-	return together || texts_equal(a->root, b->root) || is_child(a, b) || is_child(b, a) ||
-	       one_launcher(a, b);
+	return together || roots_equal(a, b) || is_child(a, b) || is_child(b, a) || one_launcher(a, b);
 }
 
 static void groups_join(struct run_card *cards, size_t count, size_t a, size_t b)

@@ -127,6 +127,8 @@ static void load_finish(struct joint *joint)
 	load->resident = peak_range(&joint->peaks[PEAK_LOAD_RESIDENT]);
 	load->demand = range_sub(peak_range(&joint->peaks[PEAK_LOAD_DEMAND]),
 	                         model->moments[MOMENT_FIRST_WEIGHT].demand);
+	for (size_t i = 0; i < joint->count; i++)
+		load->demand = load_doubted(load->demand, joint->parties[i].build->first_doubt);
 	load->device_other =
 		bytes_sub(modelled->layers.device, modelled->on_device.lo + model->context_bytes);
 	if (!load->weights)

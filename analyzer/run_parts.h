@@ -64,7 +64,8 @@ void others_update(struct joint *joint);
 /* Peaks of the sum (run_peaks.c). */
 bool joint_worth_a_look(struct joint *joint, const struct st_record *record);
 void joint_show(struct joint *joint, struct party *party, const struct st_record *record);
-void joint_close(struct joint *joint, const struct peak_look *before, const struct peak_look *after);
+void joint_close(struct joint *joint, const struct peak_look *before, const struct peak_look *after,
+                 uint64_t left);
 
 /* After the passes (run_model.c, run_files.c). */
 int joint_model(struct joint *joint);

@@ -100,9 +100,10 @@ void joint_show(struct joint *joint, struct party *party, const struct st_record
 			joint->model->moments[peak_rows[i].moment] = now;
 }
 
-void joint_close(struct joint *joint, const struct peak_look *before, const struct peak_look *after)
+void joint_close(struct joint *joint, const struct peak_look *before, const struct peak_look *after,
+                 uint64_t left)
 {
 	for (unsigned i = 0; i < PEAK_COUNT; i++)
 		peak_close(&joint->peaks[i], before->sampled[peak_rows[i].quantity],
-		           after->sampled[peak_rows[i].quantity]);
+		           after->sampled[peak_rows[i].quantity], left);
 }

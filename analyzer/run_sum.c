@@ -57,6 +57,9 @@ struct peak_look joint_look(const struct joint *joint)
 		if (!party_lives(&joint->parties[i]))
 			continue;
 		look = party_look(&joint->parties[i]);
+		sum.fresh += look.fresh;
+		/* Of all but the one that is sampled, what came since its own sample is not in the next one of another. */
+		sum.left += look.left + look.fresh;
 		for (int q = 0; q < QUANTITY_COUNT; q++) {
 			sum.exact[q] = range_add(sum.exact[q], look.exact[q]);
 			if (q != QUANTITY_RESIDENT)

@@ -203,7 +203,7 @@ static void party_leave(struct joint *joint, struct party *party)
 
 	if (dies_at(party, true))
 		party->dead_at = joint_moment(joint, party);
-	joint_close(joint, &before, &before);
+	joint_close(joint, &before, &before, UINT64_MAX);
 	party->gone = true;
 	others_update(joint);
 }
@@ -229,7 +229,9 @@ static int party_step(struct joint *joint, struct party *party)
 	if (record->kind == ST_KIND_sample) {
 		sample_note(joint, party);
 		after = joint_look(joint);
-		joint_close(joint, first ? &after : &before, &after);
+		joint_close(joint, first ? &after : &before, &after,
+		            ((const struct st_ev_sample *)record)->rss_anon == ST_UNKNOWN ? UINT64_MAX
+		                                                                          : before.left);
 		if (first)
 			joint->model->moments[MOMENT_START] = joint_moment(joint, party);
 	}
@@ -281,7 +283,7 @@ static int joint_finish(struct joint *joint, struct run_total *total)
 	struct peak_look last = joint_look(joint);
 	int error = 0;
 
-	joint_close(joint, &last, &last);
+	joint_close(joint, &last, &last, UINT64_MAX);
 	peaks_date(joint->peaks, joint->model->moments);
 	for (size_t i = 0; !error && i < joint->count; i++) {
 		error = build_complete(joint->parties[i].build);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MAP_FLAG_FILLS 0x8000     /* MAP_POPULATE as Linux has it on all machines of ours */
+#define MAP_FLAG_FILLS 0x8000 /* MAP_POPULATE as Linux has it on all machines of ours */
 
 void stages_init(struct stages *stages, struct stack_stages *of_stack, const struct residency *residency)
 {
@@ -15,19 +15,33 @@ void stages_init(struct stages *stages, struct stack_stages *of_stack, const str
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-/* Stretches come in the order of their ends: one that begins earlier takes those in that it reaches back over. */
+/* The older half is only a sum from now on. */
+static void wall_fold(struct stage_wall *wall)
+{
+	for (size_t i = 0; i < STAGES_SPANS / 2; i++)
+		wall->over += wall->spans[i].hi - wall->spans[i].lo;
+	wall->over_until = wall->spans[STAGES_SPANS / 2 - 1].hi;
+	wall->count -= STAGES_SPANS / 2;
+	memmove(wall->spans, wall->spans + STAGES_SPANS / 2, wall->count * sizeof(wall->spans[0]));
+}
+
+/*
+ * Stretches come mostly in the order of their ends: one that begins earlier takes those in that it reaches back over. What
+ * lies before the sum's end is in the sum, or in one of its gaps: it is left out, so that nothing counts twice.
+ */
 static void wall_add(struct stage_wall *wall, uint64_t lo, uint64_t hi)
 {
+	wall->cut |= lo < wall->over_until;
+	lo = bytes_max(lo, wall->over_until);
 	while (wall->count && wall->spans[wall->count - 1].hi >= lo) {
 		lo = bytes_min(lo, wall->spans[wall->count - 1].lo);
+		hi = bytes_max(hi, wall->spans[wall->count - 1].hi);
 		wall->count--;
 	}
-	if (wall->count == STAGES_SPANS) {
-		for (size_t i = 0; i < STAGES_SPANS / 2; i++)
-			wall->over += wall->spans[i].hi - wall->spans[i].lo;
-		wall->count -= STAGES_SPANS / 2;
-		memmove(wall->spans, wall->spans + STAGES_SPANS / 2, wall->count * sizeof(wall->spans[0]));
-	}
+	if (lo >= hi)
+		return;
+	if (wall->count == STAGES_SPANS)
+		wall_fold(wall);
 	wall->spans[wall->count].lo = lo;
 	wall->spans[wall->count++].hi = hi;
 }
@@ -61,6 +75,7 @@ static void stage_move(struct stages *stages, enum stage stage, uint64_t bytes)
 	if (!stage_counts(stages, stage))
 		return;
 	stages->figures[stage].calls++;
+	stages->moved[stage] = bytes_add(stages->moved[stage], bytes);
 	stages->figures[stage].bytes = bytes_add(stages->figures[stage].bytes, bytes);
 }
 
@@ -69,8 +84,10 @@ static struct stage_thread *thread_of(struct stages *stages, const struct st_rec
 	for (uint32_t i = 0; i < stages->thread_count; i++)
 		if (stages->threads[i].thread == record->thread)
 			return &stages->threads[i];
-	if (stages->thread_count == STAGES_THREADS)
+	if (stages->thread_count == STAGES_THREADS) {
+		stages->threads_more = true;
 		return NULL;
+	}
 	stages->threads[stages->thread_count] = (struct stage_thread){record->thread, 0, STAGE_COUNT, false};
 	return &stages->threads[stages->thread_count++];
 }
@@ -101,7 +118,7 @@ static void event_map(struct stages *stages, const struct st_ev_map *map, struct
  */
 static void event_unmap(struct stages *stages, const struct stage_thread *thread, struct stage_event *e)
 {
-	uint64_t bytes = bytes_sub(stages->mapped, stages->residency->replay.weights_mapped);
+	uint64_t bytes = bytes_sub(stages->weights_mapped, stages->residency->replay.weights_mapped);
 
 	if (bytes)
 		*e = (struct stage_event){STAGE_RELEASE, STAGE_COUNT, STAGE_RELEASE, 0, bytes, true};
@@ -226,7 +243,31 @@ static uint64_t rise(uint64_t before, uint64_t now)
 	return before == ST_UNKNOWN || now == ST_UNKNOWN ? ST_UNKNOWN : bytes_sub(now, before);
 }
 
-/* What the program had of storage since the last sample, by the time that was spent in each stage. */
+/* By time, but to none more than it moved since then: what is over is the others', or was read ahead. */
+static void storage_share(struct stages *stages, uint64_t storage)
+{
+	uint64_t given[STAGE_COUNT] = {0};
+
+	for (int round = 0; round < 2; round++) {
+		uint64_t time = 0, left = storage;
+
+		for (int i = 0; i < STAGE_COUNT; i++)
+			time += given[i] < stages->moved[i] ? stages->recent[i] : 0;
+		for (int i = 0; i < STAGE_COUNT && time; i++) {
+			double share = (double)stages->recent[i] / (double)time;
+			uint64_t part = bytes_min((uint64_t)((double)storage * share),
+			                          bytes_sub(stages->moved[i], given[i]));
+
+			given[i] += part;
+			left = bytes_sub(left, part);
+		}
+		storage = left;
+	}
+	for (int i = 0; i < STAGE_COUNT; i++)
+		stages->figures[i].storage += given[i];
+}
+
+/* What the program had of storage since the last sample. */
 static void sample_share(struct stages *stages, const struct st_ev_sample *sample, uint64_t all)
 {
 	uint64_t storage = rise(stages->last.io_read, sample->io_read);
@@ -234,11 +275,11 @@ static void sample_share(struct stages *stages, const struct st_ev_sample *sampl
 
 	if (storage == ST_UNKNOWN)
 		return;
+	storage_share(stages, storage);
 	for (int i = 0; i < STAGE_COUNT; i++) {
 		double share = (double)stages->recent[i] / (double)all;
 
 		stages->figures[i].sampled += stages->recent[i];
-		stages->figures[i].storage += (uint64_t)((double)storage * share);
 		if (faults != ST_UNKNOWN)
 			stages->figures[i].faults += (uint64_t)((double)faults * share);
 	}
@@ -256,6 +297,7 @@ static void sample_seen(struct stages *stages, const struct st_ev_sample *sample
 	if (all && stages->last.r.time)
 		sample_share(stages, sample, all);
 	memset(stages->recent, 0, sizeof(stages->recent));
+	memset(stages->moved, 0, sizeof(stages->moved));
 	stages->last = *sample;
 }
 
@@ -299,7 +341,7 @@ void stages_record(struct stages *stages, const struct st_record *record, enum p
 	if (!thread)
 		return;
 	e = event_of(stages, record, thread);
-	stages->mapped = stages->residency->replay.weights_mapped;
+	stages->weights_mapped = stages->residency->replay.weights_mapped;
 	if (e.counts)
 		stage_move(stages, e.own, e.bytes);
 	time_pass(stages, thread, record, &e);
@@ -334,9 +376,10 @@ void stages_finish(struct stages *stages, uint64_t cpus, struct load_stage *ret_
 		struct load_stage *s = &stages->figures[i];
 
 		s->wall = wall_sum(&stages->walls[i]);
+		s->lower = stages->threads_more || stages->walls[i].cut;
 		s->bound = find_bound((enum stage)i, s);
-		s->one_thread = s->bound != BOUND_UNKNOWN && s->bound != BOUND_STORAGE && cpus > 1 &&
-		                s->thread_time < s->wall + s->wall / 4;
+		s->one_thread = !s->lower && s->bound != BOUND_UNKNOWN && s->bound != BOUND_STORAGE &&
+		                cpus > 1 && s->thread_time < s->wall + s->wall / 4;
 	}
 	memcpy(ret_figures, stages->figures, sizeof(stages->figures));
 }

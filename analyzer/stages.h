@@ -31,7 +31,8 @@ struct stage_wall {
 		uint64_t lo, hi;
 	} spans[STAGES_SPANS];
 	size_t count;
-	uint64_t over;
+	uint64_t over, over_until; /* the sum; its last one's end */
+	bool cut;                  /* something reached back beyond that */
 };
 
 struct stages {
@@ -39,12 +40,14 @@ struct stages {
 	const struct residency *residency;
 	struct stage_thread threads[STAGES_THREADS];
 	uint32_t thread_count;
+	bool threads_more; /* than are followed */
 	struct stage_wall walls[STAGE_COUNT];
 	struct load_stage figures[STAGE_COUNT];
 	uint64_t recent[STAGE_COUNT]; /* thread time since the last sample */
+	uint64_t moved[STAGE_COUNT];  /* bytes, likewise */
 	struct st_ev_sample last;     /* the sample before, time 0: none */
-	uint64_t mapped; /* bytes of weights mapped before this record */
-	bool loading;    /* the load goes on; false: what comes after it, until the steps */
+	uint64_t weights_mapped;      /* bytes, before this record */
+	bool loading;                 /* the load goes on; false: what comes after it, until the steps */
 };
 
 void stages_init(struct stages *stages, struct stack_stages *of_stack, const struct residency *residency);
@@ -54,4 +57,5 @@ void stages_record(struct stages *stages, const struct st_record *record, enum p
 
 /* Puts what was found into the load's stages; `cpus` of the machine. */
 void stages_finish(struct stages *stages, uint64_t cpus, struct load_stage *ret_figures);
+
 #endif

@@ -8,7 +8,7 @@
 
 static struct touch *slot_of(struct touch *touches, size_t room, uint32_t file, uint32_t stack)
 {
-	size_t i = ((file * UINT32_C(2654435761)) ^ (stack * UINT32_C(2246822519))) & (room - 1);
+	size_t i = (size_t)(((uint64_t)file << 32 | stack) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
 
 	while (touches[i].file != FREE && (touches[i].file != file || touches[i].stack != stack))
 		i = (i + 1) & (room - 1);

@@ -30,7 +30,9 @@ static int grow(void *array, size_t size, size_t count, size_t *room)
 
 static size_t slot_of(const struct transients *transients, enum transient_kind kind, uint32_t stack)
 {
-	size_t mask = transients->slot_room - 1, i = (stack * UINT32_C(2654435761) + kind) & mask;
+	uint64_t key = (uint64_t)stack * TRANSIENT_KINDS + kind;
+	size_t mask = transients->slot_room - 1,
+	       i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
 
 	for (;; i = (i + 1) & mask) {
 		const struct transient_site *site;

@@ -9,6 +9,7 @@
 #define PROTOCOL   5
 #define MEMO_GAP   1024u /* pickles count what they keep from 0; pieces of it may be left out */
 #define OFFSET_MAX (UINT64_C(1) << 40)
+#define LINE_LIMIT 65536u /* an opcode is a bounded piece of work */
 
 static uint64_t *values(const struct pickle *pickle)
 {
@@ -92,10 +93,12 @@ static int do_text(struct pickle *pickle, uint64_t bytes)
 /* A line, cut at size - 1. */
 static int read_line(struct pickle *pickle, char *text, size_t size)
 {
-	size_t used = 0;
+	size_t used = 0, length;
 	char byte;
 
-	for (;;) {
+	for (length = 0;; length++) {
+		if (length == LINE_LIMIT)
+			return source_fail(&pickle->source, "a line is too long");
 		if (source_take(&pickle->source, &byte, 1))
 			return -EINVAL;
 		if (byte == '\n')

@@ -33,8 +33,8 @@ uint64_t procfs_parse_private(const char *text);
 struct procfs_stat {
 	char state;
 	uint32_t ppid;
-	uint64_t start_time;  /* clock ticks after boot */
-	uint64_t start_stack; /* changes with every exec, where addresses are random */
+	uint64_t start_time;   /* clock ticks after boot */
+	uint64_t start_stack;  /* changes with every exec, where addresses are random */
 	uint64_t major_faults; /* of all threads so far */
 	int exit_code;
 };

@@ -101,7 +101,11 @@ static int read_entry(struct torchzip *reader)
 
 	if (rc <= 0)
 		return rc ? rc : end_directory(reader);
-	part = entry.stored ? part_of(entry.name, &number) : PART_OTHER;
+	/* A name that was cut may end in half a number. */
+	if (entry.stored && entry.name_length < sizeof(entry.name))
+		part = part_of(entry.name, &number);
+	else
+		part = PART_OTHER;
 	if (part == PART_OTHER)
 		return TENSOR_STEP;
 	rc = zip_find_data(&reader->zip, &entry, &data);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct zip_entry {
-	char name[256]; /* longer ones are cut */
+	char name[512]; /* longer ones are cut */
 	uint64_t local, size;
 	uint64_t next; /* where the next entry begins, or the directory */
 	uint32_t name_length;

@@ -39,6 +39,7 @@ struct scan {
 	enum st_source source;
 	uint64_t from; /* not yet covered by a record */
 	uint64_t bytes;
+	bool found; /* copies, or it could not be seen whether there are */
 	size_t count;
 	uint64_t pairs[REGIONS][2];
 	struct scan_region regions[REGIONS];
@@ -62,6 +63,7 @@ static void scan_add(struct scan *scan, uint64_t start, uint64_t end)
 	uint64_t *last = scan->count ? scan->pairs[scan->count - 1] : NULL;
 
 	scan->bytes += end - start;
+	scan->found = true;
 	if (last && last[1] == start) {
 		last[1] = end;
 		return;
@@ -137,6 +139,7 @@ static int scan_run(void *arg)
 	if (fd >= 0)
 		sys_close((int)fd);
 	scan_emit(scan, scan->part.end, r == 0);
+	scan->found |= r != 0;
 	return 0;
 }
 
@@ -148,27 +151,33 @@ static void scan_part(struct scan *scan, const struct mapping *part, enum st_mom
 	scan->from = part->start;
 	scan->bytes = 0;
 	scan->count = 0;
-	if (aside_run(scan_run, scan) < 0)
+	scan->found = false;
+	if (aside_run(scan_run, scan) < 0) {
 		scan_emit(scan, part->end, false);
+		scan->found = true;
+	}
 }
 
-void anon_note(uintptr_t start, uintptr_t end, enum st_moment why)
+bool anon_note(uintptr_t start, uintptr_t end, enum st_moment why)
 {
 	struct scan *scan = NULL;
+	bool none = true;
 	struct mapping part;
 	unsigned cursor = 0;
 
 	if (!maps_count() || !event_recording())
-		return;
+		return false;
 	while (maps_next(start, end, &cursor, &part)) {
 		if (!part.writable)
 			continue;
 		if (!scan)
 			scan = sys_mmap_anonymous(sizeof(*scan));
 		if (sys_failed(scan))
-			return;
+			return false;
 		scan_part(scan, &part, why);
+		none &= !scan->found;
 	}
 	if (scan)
 		sys_munmap(scan, sizeof(*scan));
+	return none;
 }

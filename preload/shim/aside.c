@@ -12,12 +12,6 @@
 
 #include "banned.h"
 
-/* The kernel's signal set, not libc's: libc keeps two signals for itself. */
-static void signals_set(int how, const uint64_t *set, uint64_t *ret_old)
-{
-	sys_call4(SYS_rt_sigprocmask, how, (long)set, (long)ret_old, sizeof(*set));
-}
-
 long aside_clone(void *stack_top, int (*run)(void *), void *arg)
 {
 	return sys_clone_run(CLONE_VM | CLONE_VFORK, stack_top, run, arg);
@@ -65,9 +59,9 @@ int aside_run(int (*run)(void *), void *arg)
 	stack = sys_mmap_anonymous(ASIDE_STACK);
 	if (sys_failed(stack))
 		return -ENOMEM;
-	signals_set(SIG_BLOCK, &all, &old);
+	sys_sigmask(SIG_BLOCK, &all, &old);
 	r = clone_and_wait(stack, run, arg);
-	signals_set(SIG_SETMASK, &old, NULL);
+	sys_sigmask(SIG_SETMASK, &old, NULL);
 	sys_munmap(stack, ASIDE_STACK);
 	return r;
 }

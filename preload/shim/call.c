@@ -126,8 +126,7 @@ static void copy_drop(const struct copy *copy, CUresult result)
 {
 	bool from_host = copy->how == ST_COPY_H2D || copy->how == ST_COPY_UNIFIED;
 
-	if (relief_on(RELIEF_DROP) && from_host && result == CUDA_SUCCESS &&
-	    !(copy->call.flags & FLAG(ST_CALL_CAPTURING)))
+	if (relief_on(RELIEF_DROP) && from_host && result == CUDA_SUCCESS)
 		drop_copied(copy->src, copy->size, copy->async, copy->stream);
 }
 

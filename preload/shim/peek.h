@@ -34,6 +34,14 @@ static inline bool sys_readable(uintptr_t address)
 	return sys_call4(SYS_rt_sigprocmask, -1, (long)address, 0, 8) != -EFAULT;
 }
 
+/* The same of `size` bytes, no more than a page of them. */
+static inline bool sys_readable_bytes(const void *start, size_t size)
+{
+	uintptr_t first = (uintptr_t)start, last = first + size - 1;
+
+	return sys_readable(first & ~(uintptr_t)7) && sys_readable(last & ~(uintptr_t)7);
+}
+
 static inline _Atomic uintptr_t *peek_place(struct peek *peek, uintptr_t page)
 {
 	return &peek->page[page * UINT64_C(0x9E3779B97F4A7C15) >> 56];

@@ -2,6 +2,7 @@
 #include "python_code.h"
 
 #include "event.h"
+#include "hash.h"
 #include "python_line.h"
 #include "python_text.h"
 
@@ -57,21 +58,16 @@ bool python_code_read(struct peek *seen, const struct python_layout *layout, uin
 	return true;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-	return hash ^ hash >> 29;
-}
-
 /* 0: it has no name. */
 static uint64_t code_hash(struct peek *seen, const struct python_layout *layout,
                           const struct python_code *code)
 {
-	uint64_t hash = mix(mix(1, code->address), (uint64_t)code->first_line << 32 | code->version);
+	uint64_t hash =
+		hash_mix(hash_mix(1, code->address), (uint64_t)code->first_line << 32 | code->version);
 
 	if (!code->version) {
 		hash = python_text_hash(seen, layout, code->file, hash);
-		hash = hash ? python_text_hash(seen, layout, code->name, mix(hash, code->lines)) : 0;
+		hash = hash ? python_text_hash(seen, layout, code->name, hash_mix(hash, code->lines)) : 0;
 	}
 	return hash ? (hash & ~DEFINED) | 2 : 0;
 }
@@ -135,7 +131,7 @@ uint64_t python_code_word(struct peek *seen, const struct python_layout *layout,
                           const struct python_code *code, uint32_t unit)
 {
 	uint64_t id = code_id(seen, layout, code), key = id << UNIT_BITS | unit;
-	_Atomic uint64_t *known = &lines[mix(1, key) >> 20 & (LINES - 1)];
+	_Atomic uint64_t *known = &lines[hash_mix(1, key) >> 20 & (LINES - 1)];
 	uint64_t there = atomic_load_explicit(known, memory_order_relaxed);
 	bool keeps = id && unit < 1u << UNIT_BITS;
 	uint32_t line;

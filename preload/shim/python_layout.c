@@ -125,6 +125,24 @@ static const struct told {
           {80, AT(text_ascii)}}},
 };
 
+/* What the readers rely on: the last field of a structure is the last, and a thread's state has room where it is read. */
+static bool in_order(const struct python_layout *layout)
+{
+	const uint32_t word = sizeof(uint64_t);
+
+	return layout->threads >= word && layout->native_id <= PYTHON_STATE_MOST - word &&
+	       layout->thread_next <= layout->native_id && layout->thread_id <= layout->native_id &&
+	       layout->thread_frame <= layout->native_id &&
+	       layout->frame_previous <= layout->frame_owner - word &&
+	       layout->frame_code <= layout->frame_owner - word && layout->frame_owner >= word &&
+	       layout->frame_instruction <= layout->frame_owner - word &&
+	       layout->code_file <= layout->code_bytes - word &&
+	       layout->code_name <= layout->code_bytes - word &&
+	       layout->code_lines <= layout->code_bytes - word &&
+	       layout->code_first_line <= layout->code_bytes - word &&
+	       layout->code_version <= layout->code_bytes - word;
+}
+
 /* What is derived: the fields beside those that the interpreter names. */
 static bool derive(struct python_layout *layout)
 {
@@ -154,7 +172,7 @@ static enum python_support layout_told(const struct told *from, const uint64_t *
 			return PYTHON_STRANGE;
 		*(uint32_t *)((char *)&layout + from->row[i].field) = (uint32_t)offset;
 	}
-	if (!derive(&layout))
+	if (!derive(&layout) || !in_order(&layout))
 		return PYTHON_STRANGE;
 	*ret_layout = layout;
 	return PYTHON_KNOWN;

@@ -17,6 +17,9 @@
 /* 64-bit words of _Py_DebugOffsets that are looked at, the cookie first. */
 #define PYTHON_DEBUG_WORDS 96
 
+/* Bytes of a PyThreadState that are looked at, at most. */
+#define PYTHON_STATE_MOST 512
+
 /* Offsets in bytes. */
 struct python_layout {
 	uint32_t interpreters;              /* _PyRuntimeState: the first interpreter */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "python_text.h"
 
+#include "hash.h"
+
 #include "banned.h"
 
 /* struct state of PyASCIIObject, the same since 3.3: interned 2 bits, kind 3, compact, ascii. */
@@ -71,7 +73,7 @@ static void add_utf8(struct text *to, uint32_t c)
 	if ((size_t)(to->end - to->at) >= count)
 		text_bytes(to, bytes, count);
 	else
-		to->at = to->end;
+		to->end = to->at; /* nor what comes behind */
 }
 
 static void add_character(struct text *to, uint32_t c, char blank)
@@ -113,11 +115,9 @@ uint64_t python_text_hash(struct peek *seen, const struct python_layout *layout,
 	hash ^= size;
 	for (i = 0; i + 8 <= size; i += 8) {
 		memcpy(&word, bytes + i, 8);
-		hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-		hash ^= hash >> 29;
+		hash = hash_mix(hash, word);
 	}
 	word = 0;
 	memcpy(&word, bytes + i, size - i);
-	hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-	return (hash ^ hash >> 29) | 1;
+	return hash_mix(hash, word) | 1;
 }

@@ -9,13 +9,13 @@
 
 #define INTERPRETERS_MOST 64
 #define THREADS_MOST      4096
-#define STATE_MOST        512 /* bytes of a state that are looked at */
-#define TRIES             3   /* the lists may change under a search */
-#define REST_MOST         64  /* stacks between two searches of a thread that had no state */
+#define TRIES             3  /* the lists may change under a search */
+#define REST_MOST         64 /* stacks between two searches of a thread that had no state */
 
 /*
- * What a thread knows of itself. `state` may be freed behind its back, and its memory used again or given back. A thread without Python would search the lists for each stack: it waits for a new state
- * to appear (`made`: how many there ever were), or a while.
+ * What a thread knows of itself. `state` may be freed behind its back, and its memory used again or given back. A
+ * thread without Python would search the lists for each stack: it waits for a new state to appear (`made`: how many
+ * there ever were), or a while.
  */
 static _Thread_local struct own {
 	uintptr_t state;
@@ -72,7 +72,7 @@ static int state_frame(const struct search *search, const unsigned char *state, 
 /* Others add to this list and take from it meanwhile: it may lead anywhere, but not for ever. */
 static int search_threads(struct search *search, uintptr_t address)
 {
-	unsigned char state[STATE_MOST];
+	unsigned char state[PYTHON_STATE_MOST];
 
 	while (address && search->threads++ < THREADS_MOST) {
 		int r = state_read(search, address, state);
@@ -159,7 +159,7 @@ int python_thread_frame(struct peek *seen, const struct python_layout *layout, u
                         uintptr_t *ret_frame)
 {
 	struct search search = {seen, layout, event_thread(), (uint64_t)pthread_self(), 0};
-	unsigned char state[STATE_MOST];
+	unsigned char state[PYTHON_STATE_MOST];
 
 	*ret_frame = 0;
 	if (!state_known(&search, state)) {

@@ -6,12 +6,14 @@
 #include "load.h"
 #include "maps.h"
 #include "pages.h"
+#include "peek.h"
 #include "real.h"
 #include "relief_table.h"
 #include "signals.h"
 #include "sys.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 
@@ -19,8 +21,6 @@
 
 /* How often a thread gives way to the one with the lock, which may be unmapping many GiB, before it goes on without. */
 #define PATIENCE 10000000
-
-#define POPULATE_WRITE 23 /* linux/mman.h of 5.14 */
 
 _Atomic uint32_t relief_mode;
 _Atomic uint32_t relief_ranges;
@@ -43,7 +43,10 @@ void relief_prepare(void)
 
 void relief_forked(void)
 {
+	uint32_t bad = CHECK_BAD;
+
 	atomic_store(&locked, 0);
+	atomic_compare_exchange_strong(&checked, &bad, CHECK_NONE); /* its own trace shall say why */
 }
 
 bool relief_concerns(const void *addr, size_t size)
@@ -125,7 +128,7 @@ static long protect(uintptr_t start, uintptr_t end, int prot)
 /* Before Linux 5.14 by a store that changes nothing. */
 static void page_write(uintptr_t page)
 {
-	if (sys_madvise((void *)page, page_size(), POPULATE_WRITE) == -EINVAL)
+	if (sys_madvise((void *)page, page_size(), MADV_POPULATE_WRITE) == -EINVAL)
 		__atomic_fetch_or((unsigned char *)page, 0, __ATOMIC_RELAXED);
 }
 
@@ -241,6 +244,12 @@ void relief_write(const void *addr, size_t size)
 		if (range)
 			note_opened(&part, error);
 	} while (range);
+}
+
+void relief_vector(const struct iovec *pieces, size_t count)
+{
+	for (size_t i = 0; i < count && i < IOV_MAX && sys_readable_bytes(&pieces[i], sizeof(pieces[i])); i++)
+		relief_target(pieces[i].iov_base, pieces[i].iov_len);
 }
 
 /* --- leaving the table ----------------------------------------------------------------------- */

@@ -77,11 +77,14 @@ static inline void *relief_target(void *to, size_t size)
 	return to;
 }
 
+/* Of a vector as the program hands it to the kernel, which may be none: that is for the kernel to say. */
+void relief_vector(const struct iovec *pieces, size_t count);
+
 /* Returns `pieces` too. */
 static inline const struct iovec *relief_pieces(const struct iovec *pieces, int count)
 {
-	for (int i = 0; relief_any() && i < count; i++)
-		relief_target(pieces[i].iov_base, pieces[i].iov_len);
+	if (relief_any() && count > 0)
+		relief_vector(pieces, (size_t)count);
 	return pieces;
 }
 

@@ -37,25 +37,13 @@ struct entry {
 	char name[];
 };
 
-static long file_read_all(const char *path, char *ret_text, size_t size)
-{
-	long fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0), length;
-
-	if (fd < 0)
-		return fd;
-	length = sys_read((int)fd, ret_text, size - 1);
-	sys_close((int)fd);
-	ret_text[length > 0 ? length : 0] = '\0';
-	return length;
-}
-
 /* Strict accounting, or a limit: both count private writable mappings when they become writable. */
 static int check_memory(struct check *check)
 {
 	struct rlimit64 limit = {.rlim_cur = RLIM64_INFINITY};
 	char text[16];
 
-	if (file_read_all("/proc/sys/vm/overcommit_memory", text, sizeof(text)) > 0 && text[0] == '2') {
+	if (sys_read_text("/proc/sys/vm/overcommit_memory", text, sizeof(text)) > 0 && text[0] == '2') {
 		check->why = "relief is off: vm.overcommit_memory is 2";
 		return -ENOMEM;
 	}
@@ -90,7 +78,7 @@ static bool thread_deaf(const struct check *check, const char *name)
 	text_add(&text, name);
 	text_add(&text, "/status");
 	thread_path(path, sizeof(path), check->pid, rest);
-	if (file_read_all(path, status, sizeof(status)) <= 0)
+	if (sys_read_text(path, status, sizeof(status)) <= 0)
 		return false;
 	line = strstr(status, "\nSigBlk:");
 	return line && (strtoull(line + strlen("\nSigBlk:"), NULL, 16) & SIGNAL_BIT(SIGSEGV));

@@ -13,8 +13,6 @@
 #define RUNS   64   /* files that are read at the same time */
 #define STEP   (UINT64_C(8) << 20)
 
-#define PAGEOUT 21 /* linux/mman.h of 5.4 */
-
 /* A slot belongs to whoever made it BUSY; nobody waits for it. */
 enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_SET };
 
@@ -58,7 +56,7 @@ static void range_drop(uintptr_t start, uintptr_t end)
 	while (start < end && maps_next(start, end, &cursor, &part))
 		if (!part.writable)
 			note(part.file, part.offset, part.end - part.start, part.start,
-			     sys_madvise((void *)part.start, part.end - part.start, PAGEOUT));
+			     sys_madvise((void *)part.start, part.end - part.start, MADV_PAGEOUT));
 }
 
 static void copy_remember(uintptr_t start, uintptr_t end, uint64_t stream)
@@ -133,15 +131,20 @@ static struct run *run_take(uint32_t file)
 	return NULL;
 }
 
-static void run_drop(struct run *run)
+/* The page in which it begins was used up to there before. */
+static void run_drop(struct run *run, int fd)
 {
+	uint64_t first = page_down(run->start);
+
 	if (run->end > run->start)
-		note(run->file, run->start, run->end - run->start, 0, 0);
+		note(run->file, run->start, run->end - run->start, 0,
+		     sys_call4(SYS_fadvise64, fd, (long)first, (long)(run->end - first),
+		               POSIX_FADV_DONTNEED));
 	run->start = run->end;
 }
 
 /* What lies before a gap goes at once, the rest in steps; a file that was read to its end needs no run any more. */
-void drop_read(const struct file *file, uint64_t offset, uint64_t size)
+void drop_read(int fd, const struct file *file, uint64_t offset, uint64_t size)
 {
 	struct run *run = run_take(file->id);
 	bool over = offset + size >= file->size;
@@ -149,12 +152,12 @@ void drop_read(const struct file *file, uint64_t offset, uint64_t size)
 	if (!run)
 		return;
 	if (run->file != file->id || run->end != offset) {
-		run_drop(run);
+		run_drop(run, fd);
 		*run = (struct run){.state = SLOT_BUSY, .file = file->id, .start = offset};
 	}
 	run->end = offset + size;
 	if (over || run->end - run->start >= STEP)
-		run_drop(run);
+		run_drop(run, fd);
 	if (over)
 		run->start = run->end = 0;
 	atomic_store_explicit(&run->state, over ? SLOT_FREE : SLOT_SET, memory_order_release);
@@ -162,24 +165,30 @@ void drop_read(const struct file *file, uint64_t offset, uint64_t size)
 
 /* --- mappings that end ----------------------------------------------------------------------- */
 
-void drop_look(struct drop *drop, uintptr_t start, uintptr_t end)
-{
-	unsigned cursor = 0;
-
-	drop->count = 0;
-	while (drop->count < 8 && maps_next(start, end, &cursor, &drop->parts[drop->count]))
-		drop->count++;
-}
-
-static bool file_mapped(uint32_t file)
+static bool file_mapped(uint32_t file, uintptr_t start, uintptr_t end)
 {
 	struct mapping part;
 	unsigned cursor = 0;
 
-	while (maps_next(0, UINTPTR_MAX, &cursor, &part))
+	while (maps_next(start, end, &cursor, &part))
 		if (part.file == file)
 			return true;
 	return false;
+}
+
+/* While they are still there the pages can be given back here and now. */
+void drop_look(struct drop *drop, uintptr_t start, uintptr_t end, bool no_copies)
+{
+	unsigned cursor = 0;
+
+	drop->count = 0;
+	while (drop->count < 8 && maps_next(start, end, &cursor, &drop->parts[drop->count])) {
+		const struct mapping *part = &drop->parts[drop->count++];
+
+		if (no_copies && !file_mapped(part->file, 0, start) &&
+		    !file_mapped(part->file, end, UINTPTR_MAX))
+			sys_madvise((void *)part->start, part->end - part->start, MADV_PAGEOUT);
+	}
 }
 
 void drop_unmapped(const struct drop *drop)
@@ -187,7 +196,7 @@ void drop_unmapped(const struct drop *drop)
 	for (unsigned i = 0; i < drop->count; i++) {
 		const struct mapping *part = &drop->parts[i];
 
-		if (!file_mapped(part->file))
-			note(part->file, part->offset, part->end - part->start, 0, 0);
+		if (!file_mapped(part->file, 0, UINTPTR_MAX))
+			note(part->file, part->offset, part->end - part->start, part->start, 0);
 	}
 }

@@ -33,17 +33,6 @@ struct request {
 	int error;
 };
 
-static long file_text(const char *path, char *buffer, size_t size)
-{
-	long fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	long count = fd < 0 ? fd : sys_read((int)fd, buffer, size - 1);
-
-	if (fd >= 0)
-		sys_close((int)fd);
-	buffer[count > 0 ? count : 0] = '\0';
-	return count;
-}
-
 /* Fields are counted behind the last ')': the program's name may hold blanks and parentheses. */
 static uint64_t start_time(uint32_t pid)
 {
@@ -55,7 +44,7 @@ static uint64_t start_time(uint32_t pid)
 	text_add(&text, "/proc/");
 	text_number(&text, pid);
 	text_add(&text, "/stat");
-	file_text(path, buffer, sizeof(buffer));
+	sys_read_text(path, buffer, sizeof(buffer));
 	at = strrchr(buffer, ')');
 	for (int field = 2; at && field < START_FIELD; field++)
 		at = strchr(at + 1, ' ');
@@ -69,7 +58,7 @@ static void read_machine(struct request *request)
 	char *newline;
 
 	request->start_time = start_time(request->pid);
-	file_text("/proc/sys/kernel/random/boot_id", request->boot_id, sizeof(request->boot_id));
+	sys_read_text("/proc/sys/kernel/random/boot_id", request->boot_id, sizeof(request->boot_id));
 	newline = strchr(request->boot_id, '\n');
 	if (newline)
 		*newline = '\0';

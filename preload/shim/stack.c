@@ -2,6 +2,7 @@
 #include "stack.h"
 
 #include "event.h"
+#include "hash.h"
 #include "python.h"
 #include "settings.h"
 #include "unwind.h"
@@ -16,8 +17,8 @@
 #define PROBES     16u
 
 /*
- * Known stacks, by a 64-bit hash of their addresses and Python frames: the chance that two of a full table share one is below 1 in
- * 10^10. The slot's place is the identifier. A slot is empty (0), being defined by some thread (DEFINED not set), or
+ * Known stacks, by a 64-bit hash of their addresses and Python frames: the chance that two of a full table share one is
+ * below 1 in 10^10. The slot's place is the identifier. A slot is empty (0), being defined by some thread (DEFINED not set), or
  * defined. A thread that meets one being defined goes on to the next slot: a stack may so get two identifiers,
  * but none is ever used before the record that defines it.
  */
@@ -94,22 +95,16 @@ struct both {
 	struct python_walk python;
 };
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-	return hash ^ hash >> 29;
-}
-
 static uint64_t stack_hash(const struct both *both)
 {
 	uint64_t hash = both->native.count * 2 + both->native.cut;
 
 	for (unsigned i = 0; i < both->native.count; i++)
-		hash = mix(hash, both->native.frame[i]);
+		hash = hash_mix(hash, both->native.frame[i]);
 	if (both->python.count)
-		hash = mix(hash, both->python.count * 2 + both->python.cut);
+		hash = hash_mix(hash, both->python.count * 2 + both->python.cut);
 	for (unsigned i = 0; i < both->python.count; i++)
-		hash = mix(hash, both->python.frame[i]);
+		hash = hash_mix(hash, both->python.frame[i]);
 	return (hash & ~DEFINED) | 2;
 }
 

@@ -122,6 +122,18 @@ static inline uint32_t sys_gettid(void)
 	return (uint32_t)sys_call3(SYS_gettid, 0, 0, 0);
 }
 
+/* The beginning of a small file as text. Its length, or a negative errno; ret_text ends in NUL in any case. */
+static inline long sys_read_text(const char *path, char *ret_text, size_t size)
+{
+	long fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	long length = fd < 0 ? fd : sys_read((int)fd, ret_text, size - 1);
+
+	if (fd >= 0)
+		sys_close((int)fd);
+	ret_text[length > 0 ? length : 0] = '\0';
+	return length;
+}
+
 /* The kernel's signal set, all 64 of them: libc keeps two signals for itself. `set`, `ret_old`: NULL: not wanted. */
 static inline void sys_sigmask(int how, const uint64_t *set, uint64_t *ret_old)
 {

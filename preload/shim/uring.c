@@ -3,6 +3,7 @@
 
 #include "event.h"
 #include "guard.h"
+#include "life.h"
 #include "sys.h"
 #include "text.h"
 
@@ -14,15 +15,24 @@
 #define DESCRIPTORS 256
 #define AGAIN       8
 
-static atomic_bool noted;
+static _Atomic uint32_t noted; /* the process whose trace says so: a fork child has a trace of its own */
 static atomic_int again;
+
+/* Said already, or there is no trace to say it in? */
+static bool uring_noted(void)
+{
+	const struct life *life = life_get();
+
+	return !life || atomic_load_explicit(&noted, memory_order_relaxed) == life->pid;
+}
 
 /* The guard must be up. */
 static void uring_note(void)
 {
 	static const char text[] = "io_uring: what the program reads through it is not seen";
+	const struct life *life = life_get();
 
-	if (!atomic_exchange(&noted, true))
+	if (life && atomic_exchange(&noted, life->pid) != life->pid)
 		EVENT_TAIL(coverage, text, strlen(text));
 }
 
@@ -30,7 +40,7 @@ void uring_seen(void)
 {
 	struct guard guard;
 
-	if (atomic_load_explicit(&noted, memory_order_relaxed) || !guard_enter(&guard))
+	if (uring_noted() || !guard_enter(&guard))
 		return;
 	uring_note();
 	guard_leave(&guard);
@@ -54,7 +64,7 @@ static bool is_uring(int fd)
 
 static void uring_search(void)
 {
-	for (int fd = 0; fd < DESCRIPTORS && !atomic_load_explicit(&noted, memory_order_relaxed); fd++)
+	for (int fd = 0; fd < DESCRIPTORS && !uring_noted(); fd++)
 		if (is_uring(fd))
 			uring_note();
 }

@@ -3,7 +3,7 @@
 #ifndef SPARKTRACE_SHIM_URING_H
 #define SPARKTRACE_SHIM_URING_H
 
-/* The program has an io_uring. The guard must be down. */
+/* The program has made an io_uring. The guard must be down. Keeps errno. */
 void uring_seen(void);
 
 /*

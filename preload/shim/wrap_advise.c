@@ -14,8 +14,6 @@
 
 #include "banned.h"
 
-#define POPULATE_WRITE 23 /* linux/mman.h of 5.14 */
-
 /* Advice after which anonymous copies are gone. */
 static bool discards(int advice)
 {
@@ -38,7 +36,7 @@ static void note_advise(void *addr, size_t size, int advice)
 /* Before the call, like a release: DONTNEED is one. A failed one changed nothing that the replay believes. */
 EXPORT int madvise(void *addr, size_t size, int advice)
 {
-	if (relief_any() && advice == POPULATE_WRITE && relief_concerns(addr, size))
+	if (relief_any() && advice == MADV_POPULATE_WRITE && relief_concerns(addr, size))
 		relief_leave(addr, size);
 	note_advise(addr, size, advice);
 	return real()->madvise(addr, size, advice);

@@ -98,15 +98,16 @@ static uint64_t note_unmap(uintptr_t start, size_t size, struct drop *drop)
 	uintptr_t end = page_up(start + size);
 	unsigned cursor = 0, before = maps_count();
 	struct mapping part;
+	bool no_copies;
 
 	if (!event_wanted())
 		return 0;
 	if (before && start == page_down(start)) {
-		anon_note(start, end, ST_MOMENT_UNMAP);
+		no_copies = anon_note(start, end, ST_MOMENT_UNMAP);
 		if (before == 1 && maps_next(start, end, &cursor, &part))
 			load_ended(part.end - part.start);
 		if (relief_on(RELIEF_DROP))
-			drop_look(drop, start, end);
+			drop_look(drop, start, end, no_copies);
 		maps_cut(start, end);
 	}
 	return EVENT(unmap, .addr = start, .size = size, .stack = stack_id());
@@ -210,6 +211,8 @@ EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
 	note_loss(old, old_size);
 	move_take(&move, (uintptr_t)old, old_size);
 	new = real()->mremap(old, old_size, new_size, flags, target);
+	if (relief_any() && new != MAP_FAILED && relief_concerns(new, new_size))
+		relief_stale((uintptr_t) new, new_size); /* of what lay at the target */
 	if (guard_enter(&guard)) {
 		if (event_wanted())
 			note_remap(&move, old, old_size, new, new_size, flags);

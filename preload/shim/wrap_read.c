@@ -81,13 +81,13 @@ static uint64_t offset_before(int fd, off_t offset, size_t got)
 	return at > 0 ? (uint64_t)at : 0;
 }
 
-static void note_bytes(const struct file *file, uint64_t offset, size_t got, const void *to,
-                       enum st_read_how how, uint64_t took)
+static void note_bytes(const struct reading *reading, const struct file *file, uint64_t offset, size_t got,
+                       const void *to, uint64_t took)
 {
-	EVENT(read, .file = file->id, .offset = offset, .size = got, .addr = (uintptr_t)to, .how = how,
-	      .stack = stack_id(), .took = took);
+	EVENT(read, .file = file->id, .offset = offset, .size = got, .addr = (uintptr_t)to,
+	      .how = reading->how, .stack = stack_id(), .took = took);
 	if (relief_on(RELIEF_DROP))
-		drop_read(file, offset, got);
+		drop_read(reading->fd, file, offset, got);
 	if (file->size && offset + got >= file->size)
 		load_ended(file->size);
 }
@@ -102,8 +102,8 @@ static __attribute__((noinline)) void note_read(const struct reading *reading, o
 	if (of_cufile(reading->caller) || !guard_enter(&guard))
 		return;
 	if (weights_behind(reading->fd, &file))
-		note_bytes(&file, offset_before(reading->fd, offset, (size_t)got), (size_t)got, to,
-		           reading->how, took);
+		note_bytes(reading, &file, offset_before(reading->fd, offset, (size_t)got), (size_t)got, to,
+		           took);
 	guard_leave(&guard);
 }
 
@@ -157,14 +157,14 @@ EXPORT ssize_t __pread64_chk(int fd, void *to, size_t size, off64_t offset, size
 	__attribute__((alias("__pread_chk")));
 
 /* One record a piece of the vector, until what came is used up. The vector may have changed since: its end counts. */
-static void note_pieces(const struct file *file, uint64_t offset, size_t got, const struct iovec *pieces,
-                        int count, enum st_read_how how, uint64_t took)
+static void note_pieces(const struct reading *reading, const struct file *file, uint64_t offset, size_t got,
+                        const struct iovec *pieces, int count, uint64_t took)
 {
 	for (; got && count; pieces++, count--) {
 		size_t part = pieces->iov_len < got ? pieces->iov_len : got;
 
 		if (part)
-			note_bytes(file, offset, part, pieces->iov_base, how, took);
+			note_bytes(reading, file, offset, part, pieces->iov_base, took);
 		offset += part;
 		got -= part;
 		took = 0; /* it is told once */
@@ -181,8 +181,8 @@ static __attribute__((noinline)) void note_vector(const struct reading *reading,
 	if (of_cufile(reading->caller) || !guard_enter(&guard))
 		return;
 	if (weights_behind(reading->fd, &file))
-		note_pieces(&file, offset_before(reading->fd, offset, (size_t)got), (size_t)got, pieces,
-		            count, reading->how, took);
+		note_pieces(reading, &file, offset_before(reading->fd, offset, (size_t)got), (size_t)got,
+		            pieces, count, took);
 	guard_leave(&guard);
 }
 

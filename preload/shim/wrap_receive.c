@@ -4,6 +4,7 @@
  * other calls that write into memory (getrandom, process_vm_readv, ioctl) a relieved page is what it is: read-only.
  */
 #include "export.h"
+#include "peek.h"
 #include "real.h"
 #include "relief.h"
 
@@ -23,8 +24,8 @@ EXPORT ssize_t recvfrom(int fd, void *to, size_t size, int flags, __SOCKADDR_ARG
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	if (relief_any())
-		relief_pieces(message->msg_iov, (int)message->msg_iovlen);
+	if (relief_any() && sys_readable_bytes(message, sizeof(*message)))
+		relief_vector(message->msg_iov, message->msg_iovlen);
 	return real()->recvmsg(fd, message, flags);
 }
 

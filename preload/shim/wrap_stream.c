@@ -10,6 +10,7 @@
 #include "relief_drop.h"
 #include "stack.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "banned.h"
@@ -34,15 +35,21 @@ static void note_stream(FILE *stream, int fd, const void *to, size_t bytes, uint
 	EVENT(read, .file = file.id, .offset = (uint64_t)after - bytes, .size = bytes, .addr = (uintptr_t)to,
 	      .how = ST_READ_FREAD, .stack = stack_id(), .took = took);
 	if (relief_on(RELIEF_DROP))
-		drop_read(&file, (uint64_t)after - bytes, bytes);
+		drop_read(fd, &file, (uint64_t)after - bytes, bytes);
 	if ((uint64_t)after >= file.size)
 		load_ended(file.size);
 }
 
-/* When the call began, where weight files are about; else 0. */
-static uint64_t fread_began(void)
+/* When the call began, where the stream is known to be a weight file's; else 0. */
+static uint64_t fread_began(FILE *stream)
 {
-	return unlikely(file_any_weights()) ? event_now() : 0;
+	int error = errno, fd;
+
+	if (likely(!file_any_weights()))
+		return 0;
+	fd = fileno(stream);
+	errno = error; /* a stream in memory has no descriptor */
+	return file_marked(fd) ? event_now() : 0;
 }
 
 static void note_fread(FILE *stream, const void *to, size_t size, size_t got, uint64_t began)
@@ -61,7 +68,7 @@ static void note_fread(FILE *stream, const void *to, size_t size, size_t got, ui
 
 EXPORT size_t fread(void *to, size_t size, size_t count, FILE *stream)
 {
-	uint64_t began = fread_began();
+	uint64_t began = fread_began(stream);
 	size_t got = real()->fread(relief_target(to, size * count), size, count, stream);
 
 	note_fread(stream, to, size, got, began);
@@ -70,7 +77,7 @@ EXPORT size_t fread(void *to, size_t size, size_t count, FILE *stream)
 
 EXPORT size_t fread_unlocked(void *to, size_t size, size_t count, FILE *stream)
 {
-	uint64_t began = fread_began();
+	uint64_t began = fread_began(stream);
 	size_t got = real()->fread_unlocked(relief_target(to, size * count), size, count, stream);
 
 	note_fread(stream, to, size, got, began);
@@ -79,7 +86,7 @@ EXPORT size_t fread_unlocked(void *to, size_t size, size_t count, FILE *stream)
 
 EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
 {
-	uint64_t began = fread_began();
+	uint64_t began = fread_began(stream);
 	size_t got = real()->__fread_chk(relief_target(to, size * count), room, size, count, stream);
 
 	note_fread(stream, to, size, got, began);
@@ -88,7 +95,7 @@ EXPORT size_t __fread_chk(void *to, size_t room, size_t size, size_t count, FILE
 
 EXPORT size_t __fread_unlocked_chk(void *to, size_t room, size_t size, size_t count, FILE *stream)
 {
-	uint64_t began = fread_began();
+	uint64_t began = fread_began(stream);
 	size_t got = real()->__fread_unlocked_chk(relief_target(to, size * count), room, size, count, stream);
 
 	note_fread(stream, to, size, got, began);

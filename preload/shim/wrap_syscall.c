@@ -14,7 +14,7 @@
 /* Six arguments are handed on unseen, as libc's own does. */
 EXPORT long syscall(long number, ...)
 {
-	long word[6];
+	long word[6], result;
 	va_list more;
 
 	va_start(more, number);
@@ -23,7 +23,8 @@ EXPORT long syscall(long number, ...)
 	va_end(more);
 	if (unlikely(number == SYS_write && nopipe_owns((int)word[0], __builtin_return_address(0))))
 		return nopipe_try((const void *)word[1]);
-	if (unlikely(number == SYS_io_uring_setup))
+	result = real()->syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+	if (unlikely(number == SYS_io_uring_setup && result >= 0))
 		uring_seen();
-	return real()->syscall(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+	return result;
 }

@@ -5,7 +5,8 @@
     check.py [--keep] [--show] [--write] [--kept] [PATTERN...]
 
     PATTERN  only rows whose names match one
-    --write  keep a small trace of each row, and what others saw of it, in tests/loaders/traces
+    --write  keep a small trace of each row that is green, and what others saw of it, in tests/loaders/traces; so does
+             WRITE=1 in the environment
     --kept   compare these instead of running anything
     --show   print what was seen, in the words of the matrix"""
 
@@ -123,6 +124,22 @@ def kept(row, options):
     return seen
 
 
+def looked_at(row, options):
+    """What was seen of a row. One that cannot even be looked at is one failure, and no reason to leave the others."""
+    try:
+        return (kept if options.kept else live)(row, options)
+    except (SystemExit, KeyError, ValueError, subprocess.CalledProcessError) as error:
+        check(row.name + ("_kept" if options.kept else ""), f"{type(error).__name__}: {error}")
+        return None
+
+
+def strangers():
+    """Kept files that belong to no row."""
+    names = sorted(name for name in os.listdir(TRACES) if name.endswith((".zst", ".truth")))
+    known = [row.name + "." for row in rows.read().values()]
+    check("kept_traces_have_rows", " ".join(name for name in names if not name.startswith(tuple(known))))
+
+
 def prove(seen):
     """Predicted and real repairs, of rows that were looked at here."""
     for row in (each.row for each in seen.values()):
@@ -149,6 +166,7 @@ def main():
     for name in ("--write", "--kept", "--show"):
         parser.add_argument(name, action="store_true")
     options = parser.parse_args()
+    options.write |= bool(os.environ.get("WRITE"))
     if not options.kept:
         enter_own_world()
     patterns = options.patterns or os.environ.get("ROWS", "").split()
@@ -158,9 +176,11 @@ def main():
         if reason:
             print(f"skip {row.name} - {reason}")
             continue
-        seen[row.name] = (kept if options.kept else live)(row, options)
+        seen[row.name] = looked_at(row, options)
     print(f"# {len(seen)} rows of the loader matrix")
     prove({name: each for name, each in seen.items() if each})
+    if options.kept and not patterns:
+        strangers()
     finish()
 
 

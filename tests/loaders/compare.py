@@ -116,8 +116,9 @@ def device(seen):
     for end in ("low_bytes", "high_bytes"):
         settled = sum(file["settled"]["device"][end] for file in seen.files())
         yield f"device bytes of the files, {end}", *inside(seen.bounds("device"), settled)
-    # Of the whole run: a program may train once it has loaded.
     yield "device peak, ledger", seen.report["peak.device_peak_bytes"], ledger["device_peak"]
+    if not seen.row.trains:
+        yield "device peak of the load, ledger", seen.report["peak.load.device_peak_bytes"], ledger["device_peak"]
     yield "pinned peak, ledger", seen.report["peak.pinned_peak_bytes"], ledger["pinned_peak"]
     yield "pinned peak", *inside(seen.bounds("pinned"), ledger["pinned_peak"])
 
@@ -137,9 +138,9 @@ def anonymous(seen):
 
 
 def heap(seen):
-    """Weights in anonymous heap: staging where they go on to the device, else the host memory that the load added. That is
-    sampled, and from outside it is part of all that the program allocated meanwhile: where the outside process got no
-    processor in time, the recorder had none either."""
+    """Weights in anonymous heap: staging where they go on to the device, else the host memory that the load added. From
+    outside it is part of all that the program allocated meanwhile, and where the outside process got no processor in
+    time it saw nothing of it."""
     bounds, load, outside = seen.bounds("heap", rough=True), seen.report["peak.load"], seen.truth["outside"]
     if not bounds:
         return
@@ -147,8 +148,12 @@ def heap(seen):
     yield "weights in heap, outside", *between(low, outside["rss_anon"], bounds[1] + PROGRAM)
     if seen.row.bytes:
         yield "weights in heap", *inside(bounds, load["staging_peak_bytes"])
-    else:
-        yield "weights in heap", *between(low, load["load_demand"]["high_bytes"] - load["load_modelled"]["high_bytes"], bounds[1])
+        return
+    # An interval: samples come when they can. It holds what is so, and never all of it twice.
+    least = load["load_demand"]["low_bytes"] - load["load_modelled"]["high_bytes"]
+    most = load["load_demand"]["high_bytes"] - load["load_modelled"]["low_bytes"]
+    yield "weights in heap, at least", *between(-MIB, least, bounds[1])
+    yield "weights in heap, at most", *between(bounds[0], most, bounds[1] + seen.sizes.names["W"])
 
 
 def cache(seen):

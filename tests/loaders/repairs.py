@@ -19,6 +19,7 @@ from simledger import FOLDER, check, finish, victim, weights
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COW = "load_cow"  # a C program: no matrix row, no package
+NEVER = 1 << 62
 COW_SIZE, COW_TENSORS = 256, 8  # MiB
 
 
@@ -98,8 +99,10 @@ def measured(line, repair, before, after):
     if line.demand:
         need = after.report["fit.needed_peak"]
         yield "demand", *near(predicted["demand"], need["high_bytes"])
-        gone = before.report["fit.needed_peak"]["low_bytes"] - need["high_bytes"]
-        yield "relief", *near(repair["relief"], gone)
+        was, relief = before.report["fit.needed_peak"], repair["relief"]
+        margin = was["high_bytes"] * 3 // 100  # the difference of two needs, each within 3 %
+        yield "relief, at least", *between(relief["low_bytes"] - margin, was["high_bytes"] - need["low_bytes"], NEVER)
+        yield "relief, at most", *between(-NEVER, was["low_bytes"] - need["high_bytes"], relief["high_bytes"] + margin)
     yield "tensors", after.digests, before.digests
 
 

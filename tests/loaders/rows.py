@@ -13,7 +13,7 @@ KEYS = {
     "set": (False, False), "model": (True, False), "map": (True, True), "bytes": (True, True), "device": (True, False),
     "anonymous": (True, False), "heap": (True, False), "pinned": (True, False), "cache": (True, False),
     "advice": (True, True), "twice": (True, False), "repair": (False, False), "repaired": (False, True),
-    "digest": (False, False), "traces": (False, False), "exit": (False, False), "skip": (False, False),
+    "digest": (False, False), "traces": (False, False), "exit": (False, False), "skip": (False, False), "trains": (False, False),
     "note": (False, False),
 }
 NONE_SAYS = ("repair",)  # where `none` is not the same as a key that is not there

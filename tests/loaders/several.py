@@ -4,16 +4,27 @@
 import glob
 import json
 
-from e2e import Report
+from e2e import ANALYZE, Report
+from evidence import dump
 
 NEVER = 1 << 62  # ns: no look from outside tells anything
+
+
+def whose(trace):
+    """What tells of a trace to which run it belongs."""
+    lines = dump(ANALYZE, trace)
+    infos = [line["text"] for line in lines if line["event"] == "info" and line["text"].startswith(("run=", "env.RANK=", "env.MASTER_PORT="))]
+    return [(line["pid"], line["ppid"], line["start"]) for line in lines if line["event"] == "process"], infos, lines[-1]["event"]
 
 
 class Together(Report):
     """The report of all traces together, and of each process what only its own report has."""
 
     def __init__(self, traces):
-        super().__init__(traces[0], *traces[1:])
+        try:
+            super().__init__(traces[0], *traces[1:])
+        except SystemExit as error:
+            raise SystemExit(f"{error}; of one run? {[whose(trace) for trace in traces]}") from error
         alone = [Report(trace) for trace in traces]
         self.root["files"] = list(self.files(alone))
         for key in ("loaders", "repairs"):
@@ -45,7 +56,7 @@ def merged_ledgers(base):
             lines += [(line["t"], number, line) for line in map(json.loads, file)]
     lasts, peaks = {}, {"device": 0, "pinned": 0}
     for _, number, line in sorted(lines, key=lambda each: each[:2]):
-        lasts[number] = line if line["op"] != "end" else {**line, "device": 0, "pinned": 0}
+        lasts[number] = dict(line) if line["op"] != "end" else {**line, "device": 0, "pinned": 0}
         sums = {name: sum(last[name] for last in lasts.values()) for name in ("device", "pinned", "broken", "stubs", "copied")}
         peaks = {name: max(peaks[name], sums[name]) for name in peaks}
         line.update(sums, device_peak=peaks["device"], pinned_peak=peaks["pinned"])

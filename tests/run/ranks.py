@@ -3,6 +3,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -10,7 +11,13 @@ import time
 
 MIB = 1 << 20
 BALLAST = 96 * MIB
-LAUNCHER = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29571"]
+
+
+def launcher():
+    """Two ranks, at a port of their own: runs side by side must not meet."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(one.getsockname()[1])]
 
 
 # ---- programs, as people write them ---------------------------------------------------------------------------------
@@ -365,7 +372,7 @@ def two_ranks(files, payload):
     from simledger import OLD_SAFETENSORS, PYTHON, check
 
     run = Together(
-        "torchrun", PYTHON, *LAUNCHER, os.path.abspath(__file__), "torchrun", files=files, stale=True, PYTHONPATH=OLD_SAFETENSORS,
+        "torchrun", PYTHON, *launcher(), os.path.abspath(__file__), "torchrun", files=files, stale=True, PYTHONPATH=OLD_SAFETENSORS,
     )
     report = common_checks("torchrun", run, 2, payload)
     ranks = {process["rank"]: process for process in report["run.processes"] if process["rank"] is not None}
@@ -386,7 +393,7 @@ def sharded():
     from e2e import facts
     from simledger import PYTHON, check
 
-    run = Together("fsdp", PYTHON, *LAUNCHER, os.path.abspath(__file__), "fsdp")
+    run = Together("fsdp", PYTHON, *launcher(), os.path.abspath(__file__), "fsdp")
     report = run.report()
     pids = [process["pid"] for process in report["run.processes"] if process["rank"] is not None]
     peaks = [max((value for _, value in run.device(pids, kinds)), default=0) for kinds in (("device", "managed"), ("pinned",))]

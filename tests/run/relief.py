@@ -151,10 +151,11 @@ def outcome(command, **settings):
 
 
 def records(folder):
-    """All `relief` records of all traces in a folder. A program that was killed did not wait for its recorder."""
+    """All `relief` records of all traces in a folder. A program that was killed did not wait for its recorder, which goes
+    on until the memory is back, 10 s at most."""
     from e2e import ANALYZE
 
-    for _ in range(100):
+    for _ in range(300):
         found, over = [], bool(os.listdir(folder))
         for name in sorted(os.listdir(folder)):
             done = subprocess.run([ANALYZE, "dump", os.path.join(folder, name)], capture_output=True, text=True, check=False)

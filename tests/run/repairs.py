@@ -125,7 +125,7 @@ def heap():
     check("torch_2.0_has_no_mmap", ("repairs", s.ids(), []))
     s = Scenario("loader_heap", ("torch 2.15.0 ", "runai-model-streamer 0.17.1 "))
     # One buffer of the largest tensor.
-    check("model_streamer", ("name", s.loader["name"], "runai_model_streamer"), ("repairs", s.ids(), ["runai-memory-limit"]),
+    check("model_streamer", ("name", s.loader["name"], "runai-model-streamer"), ("repairs", s.ids(), ["runai-memory-limit"]),
           *prediction(s, "runai-memory-limit", between(GIB, GIB + 256 * MIB)),
           ("command", s.repair("runai-memory-limit")["command"].split()[0], "RUNAI_STREAMER_MEMORY_LIMIT=0"))
 

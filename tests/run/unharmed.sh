@@ -9,6 +9,7 @@ BUILD=${BUILD:?} T=${T:?}
 shim=$BUILD/libsparktrace.so
 victim=$BUILD/tests/victim
 weights=$T/model.safetensors
+rings=$T/rings
 here=$(cd "$(dirname "$0")/.." && pwd)
 # Not a wrapper script of it (pyenv): that one forks a lot before it becomes Python.
 python=$(python3 -c 'import sys; print(sys.executable)')
@@ -43,9 +44,9 @@ run() {
 traced() {
 	local name=$1
 	shift
-	rm -rf "$T/rings" "$T/traces"
-	mkdir "$T/rings" "$T/traces"
-	run "$name" env LD_PRELOAD="$shim" SPARKTRACE_RING_DIR="$T/rings" SPARKTRACE_OUTPUT="$T/traces/run.zst" "$@"
+	rm -rf "$rings" "$T/traces"
+	mkdir "$rings" "$T/traces"
+	run "$name" env LD_PRELOAD="$shim" SPARKTRACE_RING_DIR="$rings" SPARKTRACE_OUTPUT="$T/traces/run.zst" "$@"
 }
 
 # What differs between two runs, or nothing. The lines of the shim on stderr are another test's concern.
@@ -72,7 +73,7 @@ same() {
 }
 
 # Rings and traces of the last traced run.
-left_behind() { find "$T/rings" "$T/traces" -type f; }
+left_behind() { find "$rings" "$T/traces" -type f; }
 
 # A recording was made, so that the comparison before was worth something.
 recorded() {
@@ -146,6 +147,8 @@ hindrances() {
 
 # Events behind the subprocesses still come, from the thread that started them.
 still_recorded() {
+	# Its own folder: a recorder of the tests before that is still at work takes up the dead rings beside its own.
+	local rings=$T/alone
 	traced shimmed env SPARKTRACE_QUIET=1 LD_PRELOAD="$T/lone/libsparktrace.so" "$victim/forks" "$weights"
 	# Of all rings the one of the program itself: only it has more than one child.
 	left_behind | while read -r ring; do

@@ -163,12 +163,99 @@ static void test_order(void **state)
 	assert_int_equal(scene->model->moments[MOMENT_DEMAND_PEAK].layers.host.hi, 0);
 }
 
+#define BLOCK              (300 * GIB)
+#define HEAP(addr_, size_) play(scene, RECORD(alloc, .addr = (addr_), .size = (size_)))
+#define HEAP_FREE(addr_)   play(scene, RECORD(free, .addr = (addr_)))
+
+static void assert_load(struct scene *scene, uint64_t lo, uint64_t hi)
+{
+	struct range demand = scene_model(scene, true)->load.demand;
+
+	assert_int_equal(demand.lo, lo);
+	assert_int_equal(demand.hi, hi);
+}
+
+/* The first sample comes when a quarter of the load is in the heap: that quarter is seen as a block, not as memory. */
+static void test_first_sample_is_late(void **state)
+{
+	struct scene *scene = *state;
+
+	play_weights(scene);
+	READ(1, 0, 4096, BLOCK - 4096);
+	HEAP(BLOCK, 256 * MIB);
+	READ(1, 0, 256 * MIB, BLOCK);
+	play_sample(scene, 20 * GIB, GIB, 100 * MIB + 256 * MIB, 0);
+	HEAP(BLOCK + GIB, 768 * MIB);
+	READ(1, 256 * MIB, 768 * MIB, BLOCK + GIB);
+	play_sample(scene, 20 * GIB, GIB, 100 * MIB + GIB, 0);
+	EXIT(0);
+	assert_load(scene, 768 * MIB, GIB);
+}
+
+/* What comes and goes between two samples: a new block, and one that was there before it was read into. */
+static void test_between_two_looks(void **state)
+{
+	struct scene *scene = *state;
+
+	play_weights(scene);
+	HEAP(BLOCK, 256 * MIB);
+	play_sample(scene, 20 * GIB, GIB, 100 * MIB, 0);
+	READ(1, 0, 4096, BLOCK - 4096);
+	READ(1, 0, 256 * MIB, BLOCK);
+	READ(1, 0, 256 * MIB, BLOCK);
+	HEAP(BLOCK + GIB, 512 * MIB);
+	READ(1, 256 * MIB, 512 * MIB, BLOCK + GIB);
+	HEAP_FREE(BLOCK);
+	HEAP_FREE(BLOCK + GIB);
+	play_sample(scene, 20 * GIB, GIB, 100 * MIB, 0);
+	EXIT(0);
+	assert_load(scene, 0, 768 * MIB);
+}
+
+/* No sample after the load: what came since the last one may all be there. */
+static void test_no_look_after(void **state)
+{
+	struct scene *scene = *state;
+
+	play_weights(scene);
+	play_sample(scene, 20 * GIB, GIB, 100 * MIB, 0);
+	READ(1, 0, 4096, BLOCK - 4096);
+	HEAP(BLOCK, GIB);
+	READ(1, 0, GIB, BLOCK);
+	assert_load(scene, 0, GIB);
+}
+
+/* A block that nobody touches is no memory, however large: the next sample shows that it did not grow. */
+static void test_block_that_stays_empty(void **state)
+{
+	struct scene *scene = *state;
+
+	play_weights(scene);
+	play_sample(scene, 20 * GIB, GIB, 100 * MIB, 0);
+	READ(1, 0, 4096, BLOCK - 4096);
+	HEAP(BLOCK, 40 * GIB);
+	READ(1, 0, 128 * MIB, BLOCK);
+	play_sample(scene, 20 * GIB, GIB, 228 * MIB, 0);
+	HEAP_FREE(BLOCK);
+	play_sample(scene, 20 * GIB, GIB, 100 * MIB, 0);
+	EXIT(0);
+	assert_load(scene, 128 * MIB, 128 * MIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_between_samples), TEST(test_at_sample),  TEST(test_others),
-		TEST(test_calls_under_way), TEST(test_own_growth), TEST(test_kernel),
+		TEST(test_between_samples),
+		TEST(test_at_sample),
+		TEST(test_others),
+		TEST(test_calls_under_way),
+		TEST(test_own_growth),
+		TEST(test_kernel),
 		TEST(test_order),
+		TEST(test_first_sample_is_late),
+		TEST(test_between_two_looks),
+		TEST(test_no_look_after),
+		TEST(test_block_that_stays_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

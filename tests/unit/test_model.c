@@ -317,6 +317,40 @@ static void test_order(void **state)
 	assert_true(range_is_open(model->moments[MOMENT_DEMAND_PEAK].layers.stale_cache));
 }
 
+/* Beyond 4 TiB page cache is one cell: what a look at a part of it saw does not hold for the rest. */
+static void test_endless_file(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	play_file(scene, 1, "/m/w.safetensors", 5 * 1024 * GIB);
+	MAP(100 * GIB, 5 * 1024 * GIB, PROT_R, .file = 1);
+	play(scene, RECORD(cached, .file = 1, .size = 5 * 1024 * GIB, .cached = 0));
+	play(scene, RECORD(cached, .file = 1, .offset = 4200 * GIB, .size = 64 * MIB, .cached = 64 * MIB));
+	play(scene, RECORD(cached, .file = 1, .offset = 4300 * GIB, .size = 64 * MIB, .cached = 0));
+	model = scene_model(scene, true);
+	assert_true(model->files[0].at_end.cached.lo <= 64 * MIB);
+	assert_true(model->files[0].at_end.cached.hi >= 64 * MIB);
+}
+
+/* Words that no list has, of damage or of a later version, are unknown: never an index into the words there are. */
+static void test_unheard_words(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	play(scene, RECORD(process, .pid = 1, .pool = 4711, .page_size = 4096));
+	play_file(scene, 1, "/m/w.safetensors", GIB);
+	play(scene, RECORD(file, .id = 2, .size = GIB, .format = 4711));
+	play(scene, record_tail(RECORD(tensor, .file = 1, .size = GIB, .dtype = UINT64_MAX), "a", 1));
+	play(scene, RECORD(exit, .how = 4711));
+	model = scene_model(scene, false);
+	assert_int_equal(model->pool, ST_POOL_UNKNOWN);
+	assert_int_equal(model->exit_how, ST_EXIT_UNKNOWN);
+	assert_int_equal(model->files[1].format, ST_FILE_OTHER);
+	assert_int_equal(model->tensors[0].dtype, ST_DTYPE_UNKNOWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,6 +366,8 @@ int main(void)
 		TEST(test_staging),
 		TEST(test_staging_unseen),
 		TEST(test_order),
+		TEST(test_endless_file),
+		TEST(test_unheard_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

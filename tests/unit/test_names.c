@@ -135,9 +135,30 @@ static void test_packages(void **state)
 	names_free(names);
 }
 
+/* A frame has its file's package, also when the package was noted after somebody had asked. */
+static void test_package_of_frame(void **state)
+{
+	const uint64_t stack[] = {0x5010}, frames[] = {UINT64_C(7) << 32 | 12};
+	struct names *names;
+
+	(void)state;
+	assert_int_equal(names_create(&names), 0);
+	play(names, record_tail(RECORD(stack, .id = 3), stack, sizeof(stack)));
+	play(names, record_tail(RECORD(frames, .id = 3), frames, sizeof(frames)));
+	play_module(names, 0x5000, 0x6000, "/s p/torch/lib/libtorch.so");
+	play_text(names, RECORD(code, .id = 7), "load /s p/torch/serialization.py");
+	assert_null(names_frame(names, 3, 0).package);
+	assert_null(names_python_frame(names, 3, 0).package);
+	play_text(names, RECORD(package, ), "torch 2.15.0 /s p/torch");
+	assert_string_equal(names_frame(names, 3, 0).package->name, "torch");
+	assert_string_equal(names_python_frame(names, 3, 0).package->version, "2.15.0");
+	names_free(names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_python),
+	                                   cmocka_unit_test(test_package_of_frame),
 	                                   cmocka_unit_test(test_packages)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

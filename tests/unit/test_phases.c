@@ -91,6 +91,52 @@ static void test_late_burst(void **state)
 	assert_int_equal(model->load.end, 5 * SECOND);
 }
 
+#define ON_DEVICE(dst_, src_, size_) \
+	play(scene, RECORD(copy, .dst = (dst_), .src = (src_), .size = (size_), .how = ST_COPY_D2D))
+
+/* A loader that clones each tensor out of its buffer on the device: the clone of the last one is load as well. */
+static void test_clone_of_the_last_tensor(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	play_load(scene);
+	ALLOC(DEVICE + 4 * GIB, 512 * MIB);
+	ON_DEVICE(DEVICE + 4 * GIB, DEVICE + GIB, 512 * MIB);
+	ALLOC(DEVICE + 5 * GIB, 512 * MIB);
+	ON_DEVICE(DEVICE + 5 * GIB, DEVICE + GIB + 512 * MIB, 512 * MIB);
+	FREE(DEVICE + GIB);
+	ALLOC(DEVICE + 6 * GIB, 16 * MIB); /* a step */
+	EXIT(0);
+	model = scene_model(scene, true);
+	assert_int_equal(model->load.device, 2 * GIB + 64 * MIB);
+	assert_int_equal(model->load.end, 9 * SECOND);
+	assert_int_equal(model->load.weights, GIB);
+	assert_int_equal(model->moments[MOMENT_SETTLED].layers.device, GIB + 64 * MIB);
+	assert_int_equal(model->moments[MOMENT_STEPS_PEAK].layers.device, GIB + 80 * MIB);
+}
+
+/* Steps that copy weights about on the device are none: into memory they had before, what is no weights, or late. */
+static void test_copies_of_steps(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	play_load(scene);
+	ALLOC(DEVICE + 4 * GIB, 64 * MIB);
+	ALLOC(DEVICE + 5 * GIB, 32 * MIB);
+	ON_DEVICE(DEVICE + 4 * GIB, DEVICE + GIB, 64 * MIB);
+	ON_DEVICE(DEVICE + 5 * GIB, DEVICE, 32 * MIB);
+	record_now.time += 10 * SECOND;
+	ALLOC(DEVICE + 6 * GIB, 16 * MIB);
+	ON_DEVICE(DEVICE + 6 * GIB, DEVICE + GIB, 16 * MIB);
+	EXIT(0);
+	model = scene_model(scene, true);
+	assert_int_equal(model->load.end, 5 * SECOND);
+	assert_int_equal(model->load.device, GIB + 64 * MIB);
+	assert_int_equal(model->moments[MOMENT_STEPS_PEAK].layers.device, GIB + 176 * MIB);
+}
+
 static void test_died_in_steps(void **state)
 {
 	struct scene *scene = *state;
@@ -174,9 +220,10 @@ static void test_missing_shards(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_phases),     TEST(test_load_only),      TEST(test_mark),
-		TEST(test_late_burst), TEST(test_died_in_steps),  TEST(test_died_at_first_allocation),
-		TEST(test_ranks),      TEST(test_missing_shards),
+		TEST(test_phases),          TEST(test_load_only),      TEST(test_mark),
+		TEST(test_late_burst),      TEST(test_died_in_steps),  TEST(test_died_at_first_allocation),
+		TEST(test_ranks),           TEST(test_missing_shards), TEST(test_clone_of_the_last_tensor),
+		TEST(test_copies_of_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

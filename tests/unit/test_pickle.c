@@ -164,6 +164,47 @@ static void test_endless_pickles(void **state)
 	}
 }
 
+/* An opcode is a bounded piece of work: a line without an end does not make the recorder read the whole file. */
+static void test_long_line(void **state)
+{
+	static char pickle[200000];
+	const char *note;
+	int tensors;
+
+	(void)state;
+	memset(pickle, 'x', sizeof(pickle));
+	pickle[0] = 'S';
+	memcpy(pickle + 40000, "\n.", 2);
+	assert_int_equal(pickle_try(pickle, sizeof(pickle), &tensors, &note), TENSOR_END);
+	assert_null(note);
+	memset(pickle + 40000, 'x', 2);
+	memcpy(pickle + sizeof(pickle) - 2, "\n.", 2);
+	assert_int_equal(pickle_try(pickle, sizeof(pickle), &tensors, &note), TENSOR_END);
+	assert_string_equal(note, "a line is too long");
+	assert_int_equal(tensors, 1);
+}
+
+/* torch.save() names the archive after the file, whose name may have 255 bytes. */
+static void test_long_names(void **state)
+{
+	static struct archive archive;
+	char name[300];
+	unsigned char data[64] = {0};
+	int fd, tensors;
+
+	(void)state;
+	archive.size = archive.directory_size = archive.entries = 0;
+	memset(name, 'a', 248);
+	strcpy(name + 248, "/data/12");
+	entry_put(&archive, name, data, sizeof(data));
+	archive_end(&archive);
+	fd = memory_file(archive.bytes, archive.size);
+	assert_int_equal(read_through(ST_FILE_TORCH, fd, archive.size, &tensors, NULL), TENSOR_END);
+	assert_int_equal(tensors, 1);
+	assert_string_equal(tensor.name, "data/12");
+	close(fd);
+}
+
 /* Doubled references: 2^30 ways lead to one tensor. */
 static void test_many_ways(void **state)
 {
@@ -223,10 +264,9 @@ static void test_hostile_archives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pickles),
-		cmocka_unit_test(test_endless_pickles),
-		cmocka_unit_test(test_many_ways),
-		cmocka_unit_test(test_hostile_archives),
+		cmocka_unit_test(test_pickles),   cmocka_unit_test(test_endless_pickles),
+		cmocka_unit_test(test_long_line), cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_many_ways), cmocka_unit_test(test_hostile_archives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

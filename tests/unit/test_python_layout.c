@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Protects where things are looked for in CPython's structures: the table of 3.11 against the headers of the Python that
- * is installed; that of 3.12 against where a real 3.12.12 was seen to keep the identifiers of its threads; and what 3.13 and 3.14 say of themselves, as it stood in the files of real interpreters (3.13.9 and
- * 3.14.0 for x86_64, out of the wheels of panda3d 1.10.16).
+ * is installed; that of 3.12 against where a real 3.12.12 was seen to keep the identifiers of its threads; and what 3.13
+ * and 3.14 say of themselves, as it stood in the files of real interpreters (3.13.9 and 3.14.0 for x86_64, out of the
+ * wheels of panda3d 1.10.16).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,6 +145,14 @@ static void what_is_not_known_is_refused(void **state)
 	assert_int_equal(python_layout_find(0x030d00f0, debug, &found), PYTHON_STRANGE);
 	debug[48] = UINT64_C(1) << 40;
 	assert_int_equal(python_layout_find(debug[1], debug, &found), PYTHON_STRANGE);
+	debug[48] = debug_3_14[48];
+	debug[28] = 600; /* a thread's state is read into less than that */
+	assert_int_equal(python_layout_find(debug[1], debug, &found), PYTHON_STRANGE);
+	debug[28] = debug_3_14[28];
+	debug[36] = 8; /* frames that end before their fields */
+	assert_int_equal(python_layout_find(debug[1], debug, &found), PYTHON_STRANGE);
+	debug[36] = debug_3_14[36];
+	assert_int_equal(python_layout_find(debug[1], debug, &found), PYTHON_KNOWN);
 	debug[48] = 8; /* code before its own fields */
 	assert_int_equal(python_layout_find(debug[1], debug, &found), PYTHON_STRANGE);
 	debug[2] = 1;

@@ -56,6 +56,7 @@ static const char *text_of(uintptr_t object, char blank, size_t room)
 	buffer[0] = 0;
 	assert_true(python_text_add(&seen, &layout, object, blank, &text));
 	assert_int_equal(buffer[room], 'X');
+	assert_int_equal(text_length(&text), strlen(buffer));
 	return buffer;
 }
 

@@ -36,7 +36,7 @@ static void made_init(struct made *made, const char *version)
 	model->load.outcomes[EFFECT_READONLY] = outcome_of(GIB);
 	model->load.outcomes[EFFECT_SLOTS] = outcome_of(GIB + 16 * MIB);
 	made->file = (struct weight_file){.path = "/m/w.safetensors", .format = ST_FILE_SAFETENSORS};
-	made->loader = (struct loader){.parts = {{"safetensors", version, false, GIB, 0}},
+	made->loader = (struct loader){.parts = {{"safetensors", "safetensors", version, false, GIB, 0}},
 	                               .part_count = 1,
 	                               .bytes = GIB,
 	                               .file_count = 1,

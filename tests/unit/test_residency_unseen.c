@@ -61,6 +61,39 @@ static void test_pieces_out_of_nowhere(void **state)
 	assert_false(scene->residency.exact);
 }
 
+/*
+ * A tensor is read into one heap block and sliced into another by the program itself: all of it is what its size tells,
+ * a part of one is a part of anything; both blocks are staging until they go.
+ */
+static void test_slices_of_a_heap_block(void **state)
+{
+	struct scene *scene = *state;
+	struct range range;
+
+	MAP(MAPPED, 256 * MIB, PROT_R, .file = A_FILE);
+	UNMAP(MAPPED, 256 * MIB);
+	play(scene, RECORD(alloc, .addr = BUFFER, .size = 96 * MIB));
+	READ(A_FILE, 0, 96 * MIB, BUFFER);
+	assert_int_equal(total(scene)->staging, 96 * MIB);
+	play(scene, RECORD(alloc, .addr = BUFFER + GIB, .size = 96 * MIB));
+	ALLOC(DEVICE, GIB);
+	COPY(DEVICE, BUFFER + GIB, 96 * MIB);
+	assert_int_equal(total(scene)->staging, 192 * MIB);
+	assert_int_equal(total(scene)->vague, 96 * MIB);
+	assert_false(scene->residency.exact);
+	play(scene, RECORD(free, .addr = BUFFER));
+	play(scene, RECORD(free, .addr = BUFFER + GIB));
+	assert_int_equal(total(scene)->staging, 0);
+	play(scene, RECORD(alloc, .addr = BUFFER, .size = 64 * MIB));
+	READ(A_FILE, 96 * MIB, 64 * MIB, BUFFER);
+	play(scene, RECORD(alloc, .addr = BUFFER + GIB, .size = 32 * MIB));
+	COPY(DEVICE + 96 * MIB, BUFFER + GIB, 32 * MIB);
+	assert_int_equal(total(scene)->staging, 96 * MIB);
+	device_range(scene, &range);
+	assert_int_equal(range.lo, 96 * MIB);
+	assert_int_equal(range.hi, 128 * MIB);
+}
+
 /* A file of which the bytes were seen to come has nothing that could come unseen. */
 static void test_nothing_left_to_come(void **state)
 {
@@ -113,9 +146,13 @@ static void test_cufile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_direct_descriptor_is_a_touch), TEST(test_tensors_out_of_nowhere),
-		TEST(test_pieces_out_of_nowhere),        TEST(test_nothing_left_to_come),
-		TEST(test_mapping_gone_before_the_copy), TEST(test_cufile),
+		TEST(test_direct_descriptor_is_a_touch),
+		TEST(test_tensors_out_of_nowhere),
+		TEST(test_slices_of_a_heap_block),
+		TEST(test_pieces_out_of_nowhere),
+		TEST(test_nothing_left_to_come),
+		TEST(test_mapping_gone_before_the_copy),
+		TEST(test_cufile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

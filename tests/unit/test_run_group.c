@@ -61,12 +61,15 @@ static void test_parent_and_child(void **state)
 static void test_roots(void **state)
 {
 	char root[] = "7.700 python", other[] = "8.800 python", shell[] = "7.700 bash";
+	char titled[] = "7.700 pt_elastic";
 	struct run_card a = card(10, 7, 10, 20), b = card(11, 7, 30, 40);
 
 	(void)state;
 	assert_false(are_one(a, b));
 	a.root = b.root = root;
 	assert_true(are_one(a, b)); /* workers one after the other */
+	b.root = titled;
+	assert_true(are_one(a, b)); /* which has a title of its own by now */
 	b.root = other;
 	assert_false(are_one(a, b));
 	/* One script runs two programs: two runs, unless they run at the same time. */

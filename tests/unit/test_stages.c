@@ -3,6 +3,7 @@
  * Protects the stages of a load: times that calls took are exact, threads that work at once count once in the wall time,
  * and what set the pace is only said where samples cover it.
  */
+#include <analyzer/stages.h>
 #include "scene.h"
 
 #include <math.h>
@@ -215,12 +216,53 @@ static void test_release(void **state)
 	assert_true(release->upper);
 }
 
+/*
+ * One thread reads over and over, another one all the time: no instant counts twice in the wall time, however many
+ * reads lie behind; and where not all of them can be kept the time is said to be a lower bound.
+ */
+static void test_reaching_back(void **state)
+{
+	struct scene *scene = *state;
+	const struct load_stage *reads;
+	uint64_t begin, took;
+
+	play_checkpoint(scene);
+	begin = record_now.time;
+	for (uint64_t i = 0; i < 2 * STAGES_SPANS; i++)
+		play_read(scene, 1, MIB + i * 4096, 4096, MS(1));
+	took = record_now.time - begin;
+	play_read(scene, 2, 512 * MIB, 256 * MIB, took);
+	play_read(scene, 1, 800 * MIB, MIB, MS(1));
+	reads = stage(scene_model(scene, true), STAGE_READ);
+	assert_true(reads->wall <= took + MS(1));
+	assert_true(reads->wall > took / 2);
+	assert_true(reads->lower);
+	assert_false(reads->one_thread);
+	assert_false(stage(scene->model, STAGE_HEADER)->lower);
+}
+
+/* Of more threads than are followed nothing is claimed to be all. */
+static void test_many_threads(void **state)
+{
+	struct scene *scene = *state;
+	const struct load_stage *reads;
+
+	play_checkpoint(scene);
+	for (uint64_t i = 0; i < STAGES_THREADS + 1; i++)
+		play_read(scene, 10 + i, MIB + i * 4096, 4096, MS(1));
+	reads = stage(scene_model(scene, true), STAGE_READ);
+	assert_true(reads->lower);
+	assert_false(reads->one_thread);
+	assert_true(reads->calls <= STAGES_THREADS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_device_copy),    TEST(test_idle_wait),  TEST(test_host_copy),
-		TEST(test_filled_by_read), TEST(test_header),     TEST(test_threads),
-		TEST(test_one_thread),     TEST(test_conversion), TEST(test_release),
+		TEST(test_device_copy),    TEST(test_idle_wait),    TEST(test_host_copy),
+		TEST(test_filled_by_read), TEST(test_header),       TEST(test_threads),
+		TEST(test_one_thread),     TEST(test_conversion),   TEST(test_release),
+		TEST(test_reaching_back),  TEST(test_many_threads),
 	};
 
 	return cmocka_run_group_tests_name("stages", tests, NULL, NULL);

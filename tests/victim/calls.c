@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -161,6 +162,12 @@ static void copies(void)
 	close(dirfd);
 }
 
+/* An io_uring that was not made is none: nothing is to be said of it. */
+static void rings(void)
+{
+	SAY(syscall(SYS_io_uring_setup, 0, NULL));
+}
+
 /* A descriptor's number says nothing: it is taken over by another file, and a copy of it was never opened. */
 static void numbers(void)
 {
@@ -284,6 +291,7 @@ int main(int argc, char **argv)
 	reads();
 	streams();
 	copies();
+	rings();
 	numbers();
 	maps();
 	locks();

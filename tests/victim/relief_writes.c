@@ -7,6 +7,7 @@
  */
 #include "tests/victim/victim.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -196,6 +197,47 @@ static void kernel_reads(void)
 	munmap(map, bytes);
 }
 
+static void say_result(const char *what, ssize_t got)
+{
+	printf("%s %zd, errno %d\n", what, got, got < 0 ? errno : 0);
+}
+
+/* What is no vector, and no memory of ours, is the kernel's to refuse. */
+static void kernel_refuses(void)
+{
+	unsigned char *map = map_weights();
+	void *volatile nowhere = (void *)64;
+	int fd = open(other, O_RDONLY | O_CLOEXEC), ends[2];
+
+	map[1]++;
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	MUST(send(ends[1], "x", 1, 0) != 1);
+	say_result("readv", readv(fd, nowhere, 2));
+	say_result("preadv", preadv(fd, nowhere, 1, 0));
+	say_result("recvmsg", recvmsg(ends[0], nowhere, 0));
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+	munmap(map, bytes);
+}
+
+/* Read-only memory that comes to lie where a mapping of weights was is nobody's to make writable. */
+static void moved_over(void)
+{
+	unsigned char *map = map_weights();
+	int fd = open(other, O_RDONLY | O_CLOEXEC);
+	void *page = mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	MUST(page == MAP_FAILED);
+	MUST(mremap(page, 1 << 16, 1 << 16, MREMAP_MAYMOVE | MREMAP_FIXED, map + (1 << 16)) == MAP_FAILED);
+	say_result("into read-only memory", read(fd, map + (1 << 16), 100));
+	map[0]++;
+	map[1 << 17]++;
+	say("moved over", map, bytes);
+	close(fd);
+	munmap(map, bytes);
+}
+
 static void receives(void)
 {
 	unsigned char *map = map_weights();
@@ -287,6 +329,8 @@ int main(int argc, char **argv)
 	mapping_changes();
 	populate();
 	kernel_reads();
+	kernel_refuses();
+	moved_over();
 	receives();
 	device_writes();
 	others();

@@ -2,13 +2,21 @@
 """safetensors: every rank of a torchrun loads all of it onto the device that they share, one after the other."""
 
 import os
+import socket
 import sys
 
 RANKS = "2"
-PORT = "29573"
+
+
+def free_port():
+    """Runs side by side must not meet at one."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
 
 if "RANK" not in os.environ:
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", RANKS, "--master-port", PORT]
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", RANKS, "--master-port", free_port()]
     os.execv(sys.executable, [sys.executable, *launcher, __file__, *sys.argv[1:]])
 
 import torch.distributed as ranks
