@@ -24,8 +24,9 @@ static void looked(struct build *build)
 }
 
 /*
- * H at the first weight byte is that of the last sample, or where there was none that of the next one: blocks that came
- * and went in between make the load's demand less or more than the difference.
+ * H at the first weight byte is that of the last sample, or where there was none that of the next one: blocks that went
+ * and came in between make the load's demand less or more than the difference. Blocks that came since the last sample
+ * are the load's: it asks for its buffers before it reads.
  */
 static void first_doubt(struct build *build, uint64_t less, uint64_t more)
 {
@@ -98,8 +99,7 @@ static void moments_before(struct build *build)
 			build->host_first_hi = first->layers.host.hi;
 		}
 		if (build->ledger.samples)
-			first_doubt(build, residency_fresh(&build->residency),
-			            build->residency.replay.host_left_old);
+			first_doubt(build, 0, build->residency.replay.host_left_old);
 		else
 			looked(build);
 	}

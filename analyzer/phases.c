@@ -122,9 +122,8 @@ void phases_record(struct phases *phases, const struct st_record *record, uint64
 		phases->settled = phases->grants = 0;
 	}
 	phases->to_device |= (residency->signs & SIGN_DEVICE) != 0;
-	if (residency->signs & SIGN_BYTES)
-		weight_moved(phases, index, record->time);
-	else if (residency->signs & SIGN_CLONED && clone_is_load(phases, (const void *)record))
+	if ((residency->signs & SIGN_BYTES) ||
+	    ((residency->signs & SIGN_CLONED) && clone_is_load(phases, (const void *)record)))
 		weight_moved(phases, index, record->time);
 	else if (record->kind == ST_KIND_sample)
 		growth_seen(phases, (const struct st_ev_sample *)record, index, residency);

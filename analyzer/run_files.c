@@ -17,7 +17,7 @@ static bool is_same(const struct run_file *file, const struct catalog_file *othe
 {
 	if (file->dev || file->ino || other->dev || other->ino)
 		return file->dev == other->dev && file->ino == other->ino;
-	return file->size == other->size && !strcmp(file->path, other->path);
+	return file->size == other->size && file->path && other->path && !strcmp(file->path, other->path);
 }
 
 static size_t find_file(struct run_total *total, const struct catalog_file *file, const char *path)

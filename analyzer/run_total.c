@@ -356,6 +356,8 @@ int run_total_build(struct run_card *const *cards, size_t count, const struct mo
 		if (!error)
 			error = joint_finish(&joint, total);
 		joint_release(&joint, total);
+	} else {
+		free(joint.parties);
 	}
 	if (error)
 		run_total_free(total);

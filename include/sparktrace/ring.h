@@ -33,7 +33,7 @@
 #include <stdatomic.h>
 
 #define ST_RING_MAGIC   "SPARKRNG"
-#define ST_RING_VERSION 1
+#define ST_RING_VERSION 2
 #define ST_RING_DATA    16384u /* offset of the data in the file */
 #define ST_RING_PAD     0u     /* kind of a filler record */
 
@@ -55,6 +55,7 @@ struct st_ring {
 	uint32_t uid;
 	uint64_t start_time; /* as in struct st_file_head */
 	uint64_t epoch;      /* CLOCK_MONOTONIC when the ring was made, ns */
+	uint64_t pids;       /* inode of the namespace in which `pid` is a process, 0: unknown */
 	char boot_id[40];
 	char path[256];          /* of this ring */
 	char directory[1024];    /* the program's working directory: relative outputs start there */

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define FOREIGN_AGE (3600 * SECOND)
+
 static int check_head(const struct st_ring *ring, uint64_t bytes)
 {
 	if (memcmp(ring->magic, ST_RING_MAGIC, sizeof(ring->magic)) || ring->version != ST_RING_VERSION)
@@ -76,6 +78,13 @@ void ringfile_release(struct ringfile *file)
 	*file = (struct ringfile){.fd = -1};
 }
 
+static bool is_of_other_namespace(const struct st_ring *ring)
+{
+	struct stat own;
+
+	return ring->pids && !stat("/proc/self/ns/pid", &own) && own.st_ino != ring->pids;
+}
+
 bool ringfile_is_dead(const struct st_ring *ring)
 {
 	struct procfs_stat stat;
@@ -85,6 +94,8 @@ bool ringfile_is_dead(const struct st_ring *ring)
 	if (procfs_read("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0 &&
 	    strncmp(boot_id, ring->boot_id, 36))
 		return true;
+	if (is_of_other_namespace(ring))
+		return clock_now() > ring->epoch + FOREIGN_AGE;
 	err = procfs_read_stat(ring->pid, &stat);
 	if (err)
 		return err == -ENOENT || err == -ESRCH;

@@ -326,18 +326,18 @@ static void read_index(struct shards *shards, struct out *out)
 bool shards_work(struct shards *shards, struct weights *weights, struct out *out, bool hurry)
 {
 	const struct shards_job *job = shards->jobs;
+	bool found;
 
 	if (say_shards(shards, weights, out))
 		return true;
 	if (!shards->count || (!hurry && clock_now() - job->since < DELAY))
 		return false;
+	found = !shards->index && is_found(shards, job->folder, job->name);
 	if (shards->index)
 		read_index(shards, out);
-	else if (is_found(shards, job->folder, job->name))
-		drop_job(shards);
-	else if (!shards->listed)
+	else if (!found && !shards->listed)
 		list_candidates(shards, job->folder);
-	else if (shards->candidate < shards->candidate_count)
+	else if (!found && shards->candidate < shards->candidate_count)
 		begin_candidate(shards);
 	else
 		drop_job(shards);

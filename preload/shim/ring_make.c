@@ -26,7 +26,7 @@ struct request {
 	char folder[FOLDERS][FOLDER];
 	uint64_t size; /* of the data */
 	uint32_t pid, uid;
-	uint64_t start_time;
+	uint64_t start_time, pids;
 	char boot_id[40];
 	char path[sizeof(((struct st_ring *)0)->path)];
 	struct st_ring *ring;
@@ -53,10 +53,26 @@ static uint64_t start_time(uint32_t pid)
 	return start;
 }
 
+/* "pid:[4026531836]" */
+static uint64_t pid_namespace(void)
+{
+	char target[64];
+	long length = sys_readlink("/proc/self/ns/pid", target, sizeof(target) - 1);
+	uint64_t inode = 0;
+	const char *at;
+
+	target[length > 0 ? length : 0] = '\0';
+	at = strchr(target, '[');
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		inode = inode * 10 + (uint64_t)(*at - '0');
+	return inode;
+}
+
 static void read_machine(struct request *request)
 {
 	char *newline;
 
+	request->pids = pid_namespace();
 	request->start_time = start_time(request->pid);
 	sys_read_text("/proc/sys/kernel/random/boot_id", request->boot_id, sizeof(request->boot_id));
 	newline = strchr(request->boot_id, '\n');
@@ -182,6 +198,7 @@ static void fill_head(struct st_ring *ring, const struct request *request)
 	ring->pid = request->pid;
 	ring->uid = request->uid;
 	ring->start_time = request->start_time;
+	ring->pids = request->pids;
 	ring->epoch = event_now();
 	memcpy(ring->boot_id, request->boot_id, sizeof(ring->boot_id));
 	memcpy(ring->path, request->path, sizeof(ring->path));
