@@ -97,10 +97,10 @@ def measured(line, repair, before, after):
     staged = after.report["peak.load.staging_peak_bytes"]
     yield "total, ledger", *near({**predicted["modelled"], "low_bytes": predicted["modelled"]["low_bytes"] - staged}, total)
     if line.demand:
-        need = after.report["fit.needed_peak"]
-        yield "demand", *near(predicted["demand"], need["high_bytes"])
-        was, relief = before.report["fit.needed_peak"], repair["relief"]
-        margin = was["high_bytes"] * 3 // 100  # the difference of two needs, each within 3 %
+        was, need, then, relief = before.report["fit.needed_peak"], after.report["fit.needed_peak"], predicted["demand"], repair["relief"]
+        margin = was["high_bytes"] * 3 // 100  # for the difference as well: of two needs, each within 3 %
+        yield "demand, at least", *between(then["low_bytes"] - margin, need["high_bytes"], NEVER)
+        yield "demand, at most", *between(0, need["low_bytes"], then["high_bytes"] + margin)
         yield "relief, at least", *between(relief["low_bytes"] - margin, was["high_bytes"] - need["low_bytes"], NEVER)
         yield "relief, at most", *between(-NEVER, was["low_bytes"] - need["high_bytes"], relief["high_bytes"] + margin)
     yield "tensors", after.digests, before.digests

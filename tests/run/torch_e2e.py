@@ -182,7 +182,7 @@ def stages(name, r, checkpoint, paths, *moving):
          {stage: (len(sizes), sum(sizes)) for stage in moving}),
         ("others", {"read", "host copy", "conversion"} & set(found) - set(moving), set()),
         ("mapped", found["map"]["moved_bytes"], 2 * size),
-        ("from storage", *between(size * 9 // 10, storage, size + 8 * MIB)),
+        ("from storage", *between(size * 3 // 4, storage, size + 8 * MIB)),
         ("paced by", found[moving[0]]["bound"], "storage"),
         ("time", all(0 < found[stage]["time_ns"] <= found[stage]["thread_time_ns"] for stage in moving), True),
     ))

@@ -347,32 +347,6 @@ static void test_ring_only(void **state)
 	back_free(back);
 }
 
-/*
- * A container that shares our shared memory and not our processes: its program has a number that means nothing here, and
- * its recorder may be about to come. Only of an old ring that nobody holds it is known that none will.
- */
-static void test_ring_of_another_container(void **state)
-{
-	pid_t program = start(live_long);
-	struct timespec now;
-
-	(void)state;
-	while (!atomic_load(&ring->head))
-		usleep(100);
-	usleep(10000);
-	kill(program, SIGKILL);
-	end_of(program);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ring->pids = 1;
-	ring->epoch = (uint64_t)now.tv_sec * SECOND;
-	assert_int_equal(finish_ring(ring_path), -EBUSY);
-	assert_int_equal(access(ring_path, F_OK), 0);
-	if (now.tv_sec < 3601) /* a machine that has just been started has no old rings */
-		return;
-	ring->epoch -= 3601 * SECOND;
-	assert_int_equal(finish_ring(ring_path), 0);
-}
-
 static void test_no_trace(void **state)
 {
 	pid_t program = start(live_long), recorder;
@@ -416,7 +390,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_kill_both, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ring_only, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_ring_of_another_container, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_trace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_ring, set_up, tear_down),
 	};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protects rings of programs that live: whoever clears up must not take one for a dead program's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "preload/recorder/clock.h"
+#include "preload/recorder/procfs.h"
+#include "preload/recorder/ringfile.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HOUR (3600 * SECOND)
+
+/* The ring of this very process, as the shim makes it. */
+static struct st_ring own_ring(void)
+{
+	struct st_ring ring = {.pid = (uint32_t)getpid(), .epoch = clock_now()};
+	struct procfs_stat process;
+	struct stat space;
+
+	assert_true(procfs_read("/proc/sys/kernel/random/boot_id", ring.boot_id, sizeof(ring.boot_id)) > 0);
+	ring.boot_id[36] = '\0';
+	assert_int_equal(procfs_read_stat(ring.pid, &process), 0);
+	assert_int_equal(stat("/proc/self/ns/pid", &space), 0);
+	ring.start_time = process.start_time;
+	ring.pids = space.st_ino;
+	return ring;
+}
+
+static void test_own(void **state)
+{
+	struct st_ring ring = own_ring();
+
+	(void)state;
+	assert_false(ringfile_is_dead(&ring));
+	ring.epoch = 0; /* however old */
+	assert_false(ringfile_is_dead(&ring));
+	ring.pids = 0; /* made where there is no /proc */
+	assert_false(ringfile_is_dead(&ring));
+	ring.start_time++;
+	assert_true(ringfile_is_dead(&ring));
+}
+
+static void test_other_boot(void **state)
+{
+	struct st_ring ring = own_ring();
+
+	(void)state;
+	ring.boot_id[0] ^= 1;
+	assert_true(ringfile_is_dead(&ring));
+}
+
+/*
+ * A container that shares our shared memory and not our processes: its numbers mean nothing here, and its recorder may
+ * be about to come. Only of an old ring that nobody holds is it known that none will.
+ */
+static void test_other_container(void **state)
+{
+	struct st_ring ring = own_ring();
+
+	(void)state;
+	ring.pids++;
+	ring.start_time++;
+	assert_false(ringfile_is_dead(&ring));
+	ring.epoch = 0;
+	assert_int_equal(ringfile_is_dead(&ring), clock_now() > HOUR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_other_boot),
+		cmocka_unit_test(test_other_container),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
