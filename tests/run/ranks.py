@@ -64,7 +64,8 @@ def case_fsdp():
     fully_shard(model, mesh=mesh).to_empty(device="cuda")
     model(torch.empty(4, 1024, device="cuda"))
     torch.cuda.synchronize()
-    print(dist.get_rank(), sum(parameter.to_local().nbytes for parameter in model.parameters()), flush=True)
+    own = sum(parameter.to_local().nbytes for parameter in model.parameters())
+    os.write(1, f"{dist.get_rank()} {own}\n".encode())  # in one piece: the other rank writes too
     time.sleep(0.3)
     dist.destroy_process_group()
 
@@ -270,7 +271,8 @@ def running(starts, pids, moment):
 
 
 def demand_outside(run, processes):
-    """The most that all processes of the run had together beyond what they had at its first sample."""
+    """The most that all processes of the run had together beyond what they had at its first sample: as the witness saw it,
+    and what may have been between two of its looks."""
     starts = [start_of(process["trace"]) for process in processes]
     first = min(sample for _, sample, _ in starts)
     pids = [process["pid"] for process in processes]
@@ -280,12 +282,15 @@ def demand_outside(run, processes):
         run.witness.sum_at(sample if copy else first, [pid])
         for pid, (begin, sample, copy) in zip(pids, starts) if copy or begin <= first
     )
-    high = 0
+    high = rise = 0
+    before = None
     for begin, end, values in run.witness.rows:
         if end >= first:
             values = {pid: value for pid, value in values.items() if pid in running(starts, pids, end)}
-            high = max(high, sum(values.get(pid, 0) for pid in pids) + max(at(device, begin), at(device, end)))
-    return high - base
+            now = sum(values.get(pid, 0) for pid in pids) + max(at(device, begin), at(device, end))
+            high, rise = max(high, now), max(rise, now - (now if before is None else before))
+            before = now
+    return high - base, high - base + rise
 
 
 def run_facts(run, report, count):
@@ -327,21 +332,21 @@ def margin_of(truth):
 
 
 def demand_checks(name, run, report):
-    """In a world of its own what else there is, is this test. Bounds hold the truth, and are no wider than what moved
-    between two samples."""
+    """In a world of its own what else there is, is this test. Bounds hold the truth, and are not so wide as to say
+    nothing: host blocks that came since the last sample stand in the upper one."""
     from e2e import facts, own_world
     from simledger import check
 
     if not own_world():
         print(f"skip {name}_demand - other processes of this machine are part of it")
         return
-    demand, truth = report["run.total.demand"], demand_outside(run, report["run.processes"])
+    demand, (truth, most) = report["run.total.demand"], demand_outside(run, report["run.processes"])
     others = max(report["run.total.others.high_bytes"], 0)  # the launcher, where it has no trace, and this test
     check(f"{name}_demand", facts(
-        ("low", demand["low_bytes"] <= truth + others + margin_of(truth) and demand["low_bytes"], demand["low_bytes"]),
+        ("low", demand["low_bytes"] <= most + others + margin_of(truth) and demand["low_bytes"], demand["low_bytes"]),
         ("high", demand["high_bytes"] >= truth - margin_of(truth) and demand["high_bytes"], demand["high_bytes"]),
-        ("width", demand["high_bytes"] - demand["low_bytes"] <= 32 * MIB + margin_of(truth), True),
-    ) and (demand, truth))
+        ("width", demand["high_bytes"] - demand["low_bytes"] <= max(32 * MIB + margin_of(truth), truth // 3), True),
+    ) and (demand, truth, most))
 
 
 def common_checks(name, run, count, payload):
