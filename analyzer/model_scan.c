@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first pass: names, facts about the process, and releases that did not take place. */
+#include <analyzer/array.h>
 #include <analyzer/event.h>
 #include <analyzer/model_parts.h>
 #include <analyzer/names.h>
@@ -9,23 +10,6 @@
 
 /* Texts kept apart; a recorder writes a dozen. */
 #define COVERAGES_MAX 256
-
-/* Makes room for one more element; 0 or -ENOMEM. */
-static int build_reserve(void *array, size_t size, size_t count, size_t *room)
-{
-	void **elements = array;
-	size_t more = *room ? *room * 2 : 16;
-	void *moved;
-
-	if (count < *room)
-		return 0;
-	moved = realloc(*elements, more * size);
-	if (!moved)
-		return -ENOMEM;
-	*elements = moved;
-	*room = more;
-	return 0;
-}
 
 struct scan {
 	struct build *build;
@@ -71,7 +55,7 @@ static int info_note(struct scan *scan, const struct st_record *record)
 	size_t length = record_text(record, &text);
 	char *name, *equals;
 
-	if (build_reserve(&model->infos, sizeof(*model->infos), model->info_count, &scan->info_room))
+	if (array_reserve(&model->infos, sizeof(*model->infos), model->info_count, &scan->info_room))
 		return -ENOMEM;
 	name = strndup(text, length);
 	if (!name)
@@ -103,7 +87,7 @@ static int coverage_note(struct scan *scan, const struct st_record *record)
 		text = "others, too many to name";
 		length = strlen(text);
 	}
-	if (build_reserve(&model->coverages, sizeof(*model->coverages), model->coverage_count,
+	if (array_reserve(&model->coverages, sizeof(*model->coverages), model->coverage_count,
 	                  &scan->coverage_room))
 		return -ENOMEM;
 	copy = strndup(text, length);
@@ -115,7 +99,7 @@ static int coverage_note(struct scan *scan, const struct st_record *record)
 
 static int revoke_note(struct build *build, const struct st_ev_revoke *record)
 {
-	if (build_reserve(&build->revoked, sizeof(*build->revoked), build->revoked_count,
+	if (array_reserve(&build->revoked, sizeof(*build->revoked), build->revoked_count,
 	                  &build->revoked_room))
 		return -ENOMEM;
 	build->revoked[build->revoked_count++] = record->target & ST_SEQ_MASK;

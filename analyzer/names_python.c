@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "names_python.h"
 
+#include "array.h"
 #include "event.h"
 
 #include <errno.h>
@@ -67,23 +68,6 @@ static char *text_copy(const struct st_record *record)
 	return strndup(text, length);
 }
 
-/* Room for one element more. */
-static int grow(void *array, size_t size, size_t count, size_t *room)
-{
-	void **elements = array;
-	size_t more = *room ? *room * 2 : 64;
-	void *moved;
-
-	if (count < *room)
-		return 0;
-	moved = realloc(*elements, more * size);
-	if (!moved)
-		return -ENOMEM;
-	*elements = moved;
-	*room = more;
-	return 0;
-}
-
 static bool is_new(const struct livemap *map, uint64_t id)
 {
 	struct span span;
@@ -105,7 +89,7 @@ static int code_record(struct names_python *python, const struct st_ev_code *rec
 
 	if (!is_new(&python->code_at, record->id))
 		return 0;
-	error = grow(&python->codes, sizeof(code), python->code_count, &python->code_room);
+	error = array_reserve(&python->codes, sizeof(code), python->code_count, &python->code_room);
 	if (error)
 		return error;
 	code.function = text_copy(&record->r);
@@ -129,7 +113,7 @@ static int frames_record(struct names_python *python, const struct st_ev_frames 
 
 	if (!depth || !is_new(&python->stack_at, record->id))
 		return 0;
-	error = grow(&python->stacks, sizeof(stack), python->stack_count, &python->stack_room);
+	error = array_reserve(&python->stacks, sizeof(stack), python->stack_count, &python->stack_room);
 	if (error)
 		return error;
 	stack.frames = malloc(depth * sizeof(*words));

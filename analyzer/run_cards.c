@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cards: what a trace says of whose it is. */
+#include <analyzer/array.h>
 #include <analyzer/event.h>
 #include <analyzer/run.h>
 #include <errno.h>
@@ -129,22 +130,6 @@ static void info_note(struct run_card *card, const struct st_record *record)
 		snprintf(value, sizeof(value), "%.*s", (int)(length - name - 1), text + name + 1);
 		infos[i].note(card, value);
 	}
-}
-
-static int array_reserve(void *array, size_t size, size_t count, size_t *room)
-{
-	void **elements = array;
-	size_t more = *room ? *room * 2 : 16;
-	void *moved;
-
-	if (count < *room)
-		return 0;
-	moved = realloc(*elements, more * size);
-	if (!moved)
-		return -ENOMEM;
-	*elements = moved;
-	*room = more;
-	return 0;
 }
 
 static int child_note(struct run_card *card, const struct st_ev_child *record)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <analyzer/array.h>
 #include <analyzer/transients.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,23 +11,6 @@
 #define BIRTH_COPIED   UINT64_C(1)
 #define BIRTH_RETURNED UINT64_C(2)
 #define BIRTH(index)   ((index) << 2)
-
-/* Makes room for one more; 0 or -ENOMEM. */
-static int grow(void *array, size_t size, size_t count, size_t *room)
-{
-	void **elements = array;
-	size_t more = *room ? *room * 2 : 64;
-	void *moved;
-
-	if (count < *room)
-		return 0;
-	moved = realloc(*elements, more * size);
-	if (!moved)
-		return -ENOMEM;
-	*elements = moved;
-	*room = more;
-	return 0;
-}
 
 static size_t slot_of(const struct transients *transients, enum transient_kind kind, uint32_t stack)
 {
@@ -70,8 +54,8 @@ static int site_get(struct transients *transients, enum transient_kind kind, uin
 	if (transients->site_count * 2 >= transients->slot_room)
 		error = slots_grow(transients);
 	if (!error)
-		error = grow(&transients->sites, sizeof(*transients->sites), transients->site_count,
-		             &transients->site_room);
+		error = array_reserve(&transients->sites, sizeof(*transients->sites), transients->site_count,
+		                      &transients->site_room);
 	if (error)
 		return error;
 	slot = slot_of(transients, kind, (uint32_t)stack);
@@ -100,8 +84,8 @@ static int life_add(struct transients *transients, const struct span *piece, uin
 		transients->cut = true;
 		return 0;
 	}
-	error = grow(&transients->lives, sizeof(*transients->lives), transients->life_count,
-	             &transients->life_room);
+	error = array_reserve(&transients->lives, sizeof(*transients->lives), transients->life_count,
+	                      &transients->life_room);
 	if (!error)
 		transients->lives[transients->life_count++] =
 			(struct lifetime){piece->b >> 2, transients->index, bytes, (uint32_t)piece->a};
