@@ -151,11 +151,3 @@ void loader_chain_find(const struct names *names, uint32_t stack, struct loader_
 	chain_python(ret_chain, names, stack);
 	chain_native(ret_chain, names, stack);
 }
-
-const struct loader_seen *loader_chain_has(const struct loader_chain *chain, const char *name)
-{
-	for (unsigned i = 0; i < chain->count; i++)
-		if (!strcmp(chain->seen[i].known->name, name))
-			return &chain->seen[i];
-	return NULL;
-}

@@ -40,7 +40,4 @@ struct loader_chain {
 
 void loader_chain_find(const struct names *names, uint32_t stack, struct loader_chain *ret_chain);
 
-/* The loader of that name in a chain; NULL where it is not in it. */
-const struct loader_seen *loader_chain_has(const struct loader_chain *chain, const char *name);
-
 #endif

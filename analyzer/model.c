@@ -116,7 +116,7 @@ struct model *build_close(struct build *build)
 	return model;
 }
 
-void build_abandon(struct build *build)
+static void build_abandon(struct build *build)
 {
 	if (build)
 		model_free(build_close(build));

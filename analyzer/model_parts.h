@@ -135,12 +135,11 @@ void build_measure_finish(struct build *build);
 
 /*
  * All of model_build(), in three steps: up to the beginning of the measuring pass; after its end, when residency is
- * still as it was; and the model out of the build, which is freed. build_abandon() frees both.
+ * still as it was; and the model out of the build, which is freed.
  */
 int build_open(struct reader *reader, const struct model_options *options, struct build **ret_build);
 int build_complete(struct build *build);
 struct model *build_close(struct build *build);
-void build_abandon(struct build *build);
 
 /* The state as it is now, at the record that has been or is about to be applied. */
 struct moment build_moment(const struct build *build);
