@@ -2,12 +2,10 @@
 #include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "units.h"
+#include "option_table.h"
 
 #include <sparktrace/format.h>
 
@@ -15,33 +13,6 @@
 
 const char *const rung_names[RUNG_COUNT] = {"1", "1b", "2", "3", "4"};
 const char *const method_names[METHOD_COUNT] = {"unknown", "full", "lora", "qlora"};
-
-/* Each writes the value of one option to `at` inside struct options; negative errno when it is wrong. */
-typedef int option_parser(const char *text, void *at);
-
-static int store_number(int error, uint64_t value, void *at)
-{
-	if (error || value == ST_UNKNOWN)
-		return -EINVAL;
-	*(uint64_t *)at = value;
-	return 0;
-}
-
-static int parse_size(const char *text, void *at)
-{
-	uint64_t bytes = 0;
-	int error = size_parse(text, &bytes);
-
-	return store_number(error, bytes, at);
-}
-
-static int parse_count(const char *text, void *at)
-{
-	uint64_t count = 0;
-	int error = count_parse(text, &count);
-
-	return store_number(error, count, at);
-}
 
 static int parse_fraction(const char *text, void *at)
 {
@@ -95,7 +66,7 @@ static int parse_method(const char *text, void *at)
 static int parse_tensors(const char *text, void *at)
 {
 	if (text)
-		return parse_count(text, at);
+		return option_count(text, at);
 	*(uint64_t *)at = TENSORS_SHOWN;
 	return 0;
 }
@@ -105,42 +76,28 @@ static int parse_when(const char *text, void *at)
 	return when_parse(text, at);
 }
 
-static int parse_text(const char *text, void *at)
-{
-	*(const char **)at = text;
-	return 0;
-}
-
-struct option_row {
-	const char *name;
-	const char *argument; /* NULL: a switch, bool at the offset; "[=N]": may be left out */
-	option_parser *parse;
-	size_t offset;
-	const char *help;
-};
-
 #define AT(member) offsetof(struct options, member)
 
 static const struct option_row rows[] = {
 	{"json", NULL, NULL, AT(json), "print JSON instead of text"},
-	{"budget", "SIZE", parse_size, AT(budget),
+	{"budget", "SIZE", option_size, AT(budget),
          "memory that the run may use; sets both budgets, nothing is taken off"},
-	{"reserve", "SIZE", parse_size, AT(reserve), "memory to leave to the system (4GiB)"},
-	{"band", "SIZE", parse_size, AT(band),
+	{"reserve", "SIZE", option_size, AT(reserve), "memory to leave to the system (4GiB)"},
+	{"band", "SIZE", option_size, AT(band),
          "margin below the budget that still counts as tight"
          " (5 % of the budget, 2GiB at most)"},
-	{"pool", "SIZE", parse_size, AT(pool), "judge the run as on a machine with this much memory"},
+	{"pool", "SIZE", option_size, AT(pool), "judge the run as on a machine with this much memory"},
 	{"uma", NULL, NULL, AT(uma), "judge it as on a machine whose CPU and GPU share the memory"},
 	{"tried", "LIST", parse_tried, AT(tried), "rungs of the ladder already tried, such as 1,1b"},
-	{"pack", "TOKENS", parse_count, AT(pack), "packing length of the run"},
-	{"batch", "N", parse_count, AT(batch), "batch size of the run"},
+	{"pack", "TOKENS", option_count, AT(pack), "packing length of the run"},
+	{"batch", "N", option_count, AT(batch), "batch size of the run"},
 	{"fixed-pack", NULL, NULL, AT(fixed_pack), "the packing length must stay: make the batch smaller"},
-	{"optimizer-bytes", "SIZE", parse_size, AT(optimizer_bytes),
+	{"optimizer-bytes", "SIZE", option_size, AT(optimizer_bytes),
          "bytes of optimizer states and gradients; 0 is an answer"},
 	{"method", "WORD", parse_method, AT(method), "full, lora or qlora"},
-	{"parameters", "N", parse_count, AT(parameters), "parameters of the model"},
-	{"linear-parameters", "N", parse_count, AT(linear_parameters), "of these in linear layers"},
-	{"trainable-parameters", "N", parse_count, AT(trainable_parameters), "of these trained"},
+	{"parameters", "N", option_count, AT(parameters), "parameters of the model"},
+	{"linear-parameters", "N", option_count, AT(linear_parameters), "of these in linear layers"},
+	{"trainable-parameters", "N", option_count, AT(trainable_parameters), "of these trained"},
 	{"quantised-bytes", "X", parse_fraction, AT(quantised_bytes),
          "bytes of a quantised parameter (0.516 to 0.5625: NF4)"},
 	{"files", NULL, NULL, AT(files), "show every weight file: its bytes, mappings, threads, advice"},
@@ -148,41 +105,13 @@ static const struct option_row rows[] = {
          "show N tensors, those most in the pool twice first (20)"},
 	{"at", "TIME", parse_when, AT(at),
          "show the pool then: 12.5s, 14:03:07, peak, load-peak, settled, failure, end, ..."},
-	{"ring", "FILE", parse_text, AT(ring), "read this ring too, for a program that was killed"},
+	{"ring", "FILE", option_text, AT(ring), "read this ring too, for a program that was killed"},
 	{"together", NULL, NULL, AT(together),
          "take whatever ran at the same time on one machine for one run"},
 	{"help", NULL, NULL, AT(help), "this text"},
 };
 
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
-
-static int apply_option(const struct option_row *row, const char *text, struct options *options)
-{
-	void *at = (char *)options + row->offset;
-
-	if (!row->argument) {
-		*(bool *)at = true;
-		return 0;
-	}
-	if (!row->parse(text, at))
-		return 0;
-	fprintf(stderr, "sparktrace-analyze: --%s: \"%s\" is not what it takes (%s); see --help\n", row->name,
-	        text, row->argument);
-	return -EINVAL;
-}
-
-/* Index in `rows` is what getopt returns. */
-static void fill_long_options(struct option *ret_longs)
-{
-	memset(ret_longs, 0, (ROWS + 1) * sizeof(*ret_longs));
-	for (size_t i = 0; i < ROWS; i++) {
-		ret_longs[i].name = rows[i].name;
-		ret_longs[i].has_arg = !rows[i].argument          ? no_argument
-		                       : *rows[i].argument == '[' ? optional_argument
-		                                                  : required_argument;
-		ret_longs[i].val = (int)i;
-	}
-}
+static const struct option_table table = {rows, sizeof(rows) / sizeof(rows[0])};
 
 int options_parse(int argc, char **argv, struct options *ret_options, int *ret_first)
 {
@@ -199,27 +128,14 @@ int options_parse(int argc, char **argv, struct options *ret_options, int *ret_f
 		.trainable_parameters = ST_UNKNOWN,
 		.tensors = ST_UNKNOWN,
 	};
-	struct option longs[ROWS + 1];
-	int index;
+	int error = option_table_parse(&table, argc, argv, &options, ret_first);
 
-	fill_long_options(longs);
-	optind = 0;
-	while ((index = getopt_long(argc, argv, "", longs, NULL)) != -1)
-		if (index == '?' || apply_option(&rows[index], optarg, &options))
-			return -EINVAL;
-	*ret_options = options;
-	*ret_first = optind;
-	return 0;
+	if (!error)
+		*ret_options = options;
+	return error;
 }
 
 void options_print(FILE *out)
 {
-	for (size_t i = 0; i < ROWS; i++) {
-		char name[40];
-
-		snprintf(name, sizeof(name), "--%s%s%s", rows[i].name,
-		         rows[i].argument && *rows[i].argument != '[' ? " " : "",
-		         rows[i].argument ? rows[i].argument : "");
-		fprintf(out, "  %-28s %s\n", name, rows[i].help);
-	}
+	option_table_print(&table, out);
 }
