@@ -221,6 +221,8 @@ struct load {
 	struct outcome outcomes[EFFECT_COUNT];
 	struct load_stage stages[STAGE_COUNT];
 	double factor_lo, factor_hi; /* modelled / weights; 0, 0 where there are none; hi may be INFINITY */
+	struct range peaks[LOAD_PEAK_COUNT];
+	uint64_t mappings; /* most mappings of weight files at one instant */
 };
 
 /* Mn. `demand` is what the run needed, as far as the trace can tell. */
@@ -326,6 +328,8 @@ struct model {
 	struct info *infos;
 	struct holder *holders;
 	struct transient_sum transient_sums[TRANSIENT_KINDS];
+	struct load_part *load_parts; /* by peak and kind, most bytes first */
+	size_t load_part_count;
 	struct transient_site *transients; /* by kind, most bytes first */
 	size_t transient_count;
 	bool transients_cut;                            /* too many: at_once is a lower bound */

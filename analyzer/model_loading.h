@@ -106,4 +106,26 @@ struct load_stage {
 	bool one_thread;  /* and one thread did it where more processors were there */
 };
 
+/*
+ * Maxima over the load and the time until the steps begin, each with an instant of its own, and what was there then: by
+ * file, by tensor, by the stack that asked for it.
+ */
+enum load_peak {
+	LOAD_PEAK_DEVICE,  /* V */
+	LOAD_PEAK_STAGING, /* P, and S outside P */
+	LOAD_PEAK_ANON,    /* A */
+	LOAD_PEAK_HOST,    /* host blocks asked for since the first weight byte, without S */
+	LOAD_PEAK_MAPPED,  /* bytes of weight files mapped */
+	LOAD_PEAK_COUNT
+};
+
+enum load_part_kind { LOAD_PART_FILE, LOAD_PART_TENSOR, LOAD_PART_STACK };
+
+struct load_part {
+	enum load_peak peak;
+	enum load_part_kind kind;
+	uint32_t which; /* index of the file or tensor; stack, 0: unknown */
+	struct range bytes;
+};
+
 #endif
