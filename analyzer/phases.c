@@ -9,9 +9,19 @@
 #define GRANTS_OF_A_LOAD 8  /* a loader allocates that often without copying anything, at most */
 #define COMPLETE_PERCENT 98 /* tied and skipped tensors leave a complete load a little short */
 
+/*
+ * Records are in the order of their sequence numbers. Of two threads the one that took its number first may have looked at
+ * the clock last, by some ns.
+ */
+static uint64_t time_since(uint64_t time, uint64_t before)
+{
+	return time > before ? time - before : 0;
+}
+
 static void weight_moved(struct phases *phases, uint64_t index, uint64_t time)
 {
-	uint64_t pause = time - phases->last_time, length = phases->last_time - phases->first_time;
+	uint64_t pause = time_since(time, phases->last_time);
+	uint64_t length = phases->last_time - phases->first_time;
 
 	if (phases->closed)
 		return;
@@ -20,7 +30,7 @@ static void weight_moved(struct phases *phases, uint64_t index, uint64_t time)
 		return;
 	}
 	phases->last_weight = index;
-	phases->last_time = time;
+	phases->last_time += pause;
 	phases->settled = phases->grants = phases->teardown = 0;
 }
 
@@ -65,7 +75,7 @@ static bool clone_is_load(const struct phases *phases, const struct st_ev_copy *
 
 	return phases->last_weight && phases->grants && phases->grants <= GRANTS_OF_A_LOAD &&
 	       record->dst >= phases->asked_lo && record->dst < phases->asked_hi &&
-	       record->r.time - phases->last_time <= (length > CLONE_NS ? length : CLONE_NS);
+	       time_since(record->r.time, phases->last_time) <= (length > CLONE_NS ? length : CLONE_NS);
 }
 
 static bool mark_is_step(const struct st_record *record)
@@ -123,15 +133,20 @@ void phases_record(struct phases *phases, const struct st_record *record, uint64
 	}
 	phases->to_device |= (residency->signs & SIGN_DEVICE) != 0;
 	if ((residency->signs & SIGN_BYTES) ||
-	    ((residency->signs & SIGN_CLONED) && clone_is_load(phases, (const void *)record)))
+	    ((residency->signs & SIGN_CLONED) && clone_is_load(phases, (const void *)record))) {
+		phases->moved = true;
 		weight_moved(phases, index, record->time);
-	else if (record->kind == ST_KIND_sample)
+	} else if (record->kind == ST_KIND_sample)
 		growth_seen(phases, (const struct st_ev_sample *)record, index, residency);
 	if (granted) {
 		phases->grants++;
 		asked_note(phases, record);
-		/* A program without weights has no load: it steps from its first allocation on. */
-		if (phases->last_weight || !phases->first_weight)
+		/*
+		 * A program without weights has no load: it steps from its first allocation on. Where only samples told
+		 * of weights that moved (converted on the host, say), it is chance whether one fell between them and
+		 * this allocation, which may well be for them: that is no end of a load.
+		 */
+		if (phases->moved || !phases->first_weight)
 			steps_begin(phases, index, record->time);
 	}
 	if (record->kind == ST_KIND_mark && phases->first_weight && mark_is_step(record)) {
@@ -175,7 +190,10 @@ enum phase phases_at(const struct phases *phases, uint64_t index)
 		return phases->settled && index >= phases->settled ? PHASE_STEPS : PHASE_START;
 	if (index < phases->first_weight)
 		return PHASE_START;
-	if (phases->unfinished || index <= phases->last_weight || !phases->last_weight)
+	if (phases->unfinished || index <= phases->last_weight)
 		return PHASE_LOAD;
-	return phases->settled && index >= phases->settled ? PHASE_STEPS : PHASE_SETTLE;
+	if (phases->settled && index >= phases->settled)
+		return PHASE_STEPS;
+	/* Weights that are used where they are mapped may be touched at any time, until a mark says that steps begin. */
+	return phases->last_weight ? PHASE_SETTLE : PHASE_LOAD;
 }

@@ -91,6 +91,27 @@ static void test_late_burst(void **state)
 	assert_int_equal(model->load.end, 5 * SECOND);
 }
 
+/* Two threads look at the clock in one order and take their numbers in the other: that is no pause. */
+static void test_crossed_clocks(void **state)
+{
+	struct scene *scene = *state;
+	const struct model *model;
+
+	play_file(scene, 1, "/m/w.safetensors", GIB);
+	MAP(MAPPED, GIB, PROT_R, .file = 1);
+	ALLOC(DEVICE, GIB);
+	COPY(DEVICE, MAPPED, 256 * MIB);
+	record_now.time -= SECOND + 10;
+	COPY(DEVICE + 256 * MIB, MAPPED + 256 * MIB, 256 * MIB);
+	ALLOC(DEVICE + GIB, 512 * MIB);
+	COPY(DEVICE + GIB, MAPPED + 512 * MIB, 512 * MIB);
+	EXIT(0);
+	model = scene_model(scene, true);
+	assert_int_equal(model->load.device, GIB + 512 * MIB);
+	assert_int_equal(model->load.loaded.lo, GIB);
+	assert_false(model->moments[MOMENT_STEPS_PEAK].valid);
+}
+
 #define ON_DEVICE(dst_, src_, size_) \
 	play(scene, RECORD(copy, .dst = (dst_), .src = (src_), .size = (size_), .how = ST_COPY_D2D))
 
@@ -223,7 +244,7 @@ int main(void)
 		TEST(test_phases),          TEST(test_load_only),      TEST(test_mark),
 		TEST(test_late_burst),      TEST(test_died_in_steps),  TEST(test_died_at_first_allocation),
 		TEST(test_ranks),           TEST(test_missing_shards), TEST(test_clone_of_the_last_tensor),
-		TEST(test_copies_of_steps),
+		TEST(test_copies_of_steps), TEST(test_crossed_clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
