@@ -16,6 +16,7 @@
 #define TEXT_MAX        (512u << 10) /* zoneinfo of a machine with many processors */
 #define SIM_NAME        "/memfd:simcuda-"
 #define SIM_LOOK        SECOND
+#define SIM_SLACK       (UINT64_C(1) << 20)
 #define OTHERS_SHARE    200 /* the look at all processes costs at most 1/200 of a core */
 #define OTHERS_INTERVAL (500 * MILLISECOND)
 
@@ -136,8 +137,6 @@ static void find_simulated(struct sampler *sampler)
 	struct dirent *entry;
 	DIR *dir;
 
-	if (sampler->sim_count && clock_now() < sampler->sim_next)
-		return;
 	sampler->sim_next = clock_now() + SIM_LOOK;
 	snprintf(folder, sizeof(folder), "/proc/%u/fd", sampler->ring->pid);
 	dir = opendir(folder);
@@ -155,14 +154,11 @@ static void find_simulated(struct sampler *sampler)
 	closedir(dir);
 }
 
-static uint64_t simulated_bytes(struct sampler *sampler)
+static uint64_t sum_simulated(const struct sampler *sampler)
 {
 	uint64_t bytes = 0;
 	unsigned i;
 
-	if (!atomic_load(&sampler->ring->simulated))
-		return 0;
-	find_simulated(sampler);
 	for (i = 0; i < sampler->sim_count; i++) {
 		struct stat stat_now;
 		char path[64];
@@ -172,6 +168,20 @@ static uint64_t simulated_bytes(struct sampler *sampler)
 			bytes += (uint64_t)stat_now.st_blocks * 512;
 	}
 	return bytes;
+}
+
+/* Shared memory that is not explained may be a part of the device that was not there when it was last looked for. */
+static uint64_t simulated_bytes(struct sampler *sampler, uint64_t shared)
+{
+	uint64_t bytes;
+
+	if (!atomic_load(&sampler->ring->simulated))
+		return 0;
+	bytes = sum_simulated(sampler);
+	if (sampler->sim_count && bytes + SIM_SLACK >= shared && clock_now() < sampler->sim_next)
+		return bytes;
+	find_simulated(sampler);
+	return sum_simulated(sampler);
 }
 
 /* --- the others ------------------------------------------------------------------------------ */
@@ -215,7 +225,7 @@ static void read_sources(struct sampler *sampler, struct st_ev_sample *sample)
 	if (read_source(sampler, SAMPLE_STATUS))
 		procfs_parse_status(text, sample);
 	if (sample->rss_shmem != ST_UNKNOWN)
-		sample->sim_device = simulated_bytes(sampler);
+		sample->sim_device = simulated_bytes(sampler, sample->rss_shmem);
 	if (sample->sim_device != ST_UNKNOWN && sample->sim_device > sample->rss_shmem)
 		sample->sim_device = sample->rss_shmem;
 	if (read_source(sampler, SAMPLE_MEMINFO))
