@@ -38,18 +38,28 @@ struct part {
 
 struct breakdown {
 	struct part *parts; /* by metric, kind, name; each once */
-	size_t count, room;
+	size_t count;
 };
 
-/* Adds the parts of one process' model; of several processes the same names are added up. 0 or -ENOMEM. */
-int breakdown_add(struct breakdown *breakdown, const struct model *model);
+/*
+ * The parts of a run, from the models of its processes: the same names are added up. Which names are alike can only be told
+ * of all of them together. Names and details are printable UTF-8: whatever else a trace holds is \xNN in them. 0 or -ENOMEM.
+ */
+int breakdown_make(const struct model *const *models, size_t count, struct breakdown *ret_breakdown);
+
+/* The same of device memory when the run's demand was highest, by stack only: its metric is METRIC_DEVICE. */
+int breakdown_make_run(const struct model *const *models, size_t count, struct breakdown *ret_breakdown);
 void breakdown_release(struct breakdown *breakdown);
 
 /* NULL: there is none. */
 const struct part *breakdown_find(const struct breakdown *breakdown, enum metric metric, enum part_kind kind,
                                   const char *name);
 
-/* A part before and after; the one that is missing is 0 there. Most growth first (upper ends). */
+/*
+ * A part before and after; the one that is missing is 0 there. Most growth first (upper ends). A stack that only one run has
+ * is taken for one that only the other has if the two innermost functions are the same, largest for largest: it was called
+ * from elsewhere, or its callers got other names.
+ */
 struct growth {
 	enum metric metric;
 	enum part_kind kind;

@@ -29,7 +29,7 @@ enum emit_format { EMIT_TEXT, EMIT_JSON };
 enum emit_type {
 	EMIT_BYTES,    /* low; UINT64_MAX: unknown */
 	EMIT_INTERVAL, /* low, high in bytes; high UINT64_MAX: open above; low UINT64_MAX: unknown */
-	EMIT_CHANGE,   /* change, change_high: signed bytes, text with sign; INT64_MIN: unknown */
+	EMIT_CHANGE,   /* change, change_high: signed bytes, text with sign; INT64_MIN, INT64_MAX: no bound */
 	EMIT_TIME,     /* low in ns; UINT64_MAX: unknown */
 	EMIT_COUNT,    /* low; UINT64_MAX: unknown */
 	EMIT_RATIO,    /* number; NaN: unknown */

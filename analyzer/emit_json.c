@@ -38,6 +38,14 @@ static void print_integer(FILE *out, uint64_t value)
 		fprintf(out, "%" PRIu64, value);
 }
 
+static void print_signed(FILE *out, int64_t value, int64_t open)
+{
+	if (value == open)
+		fputs("null", out);
+	else
+		fprintf(out, "%" PRId64, value);
+}
+
 static void print_value(FILE *out, const struct emit_field *field)
 {
 	if (!emit_value_known(field)) {
@@ -58,8 +66,11 @@ static void print_value(FILE *out, const struct emit_field *field)
 		fputc('}', out);
 		break;
 	case EMIT_CHANGE:
-		fprintf(out, "{\"low_bytes\": %" PRId64 ", \"high_bytes\": %" PRId64 "}", field->change,
-		        field->change_high);
+		fputs("{\"low_bytes\": ", out);
+		print_signed(out, field->change, INT64_MIN);
+		fputs(", \"high_bytes\": ", out);
+		print_signed(out, field->change_high, INT64_MAX);
+		fputc('}', out);
 		break;
 	case EMIT_RATIO:
 	case EMIT_SHARE:

@@ -115,8 +115,10 @@ static void print_signed(FILE *out, int64_t change)
 
 static void print_change(FILE *out, int64_t low, int64_t high)
 {
-	print_signed(out, low);
-	if (low == high)
+	if (low == INT64_MIN || high == INT64_MAX)
+		fputs(low == INT64_MIN ? "at most " : "at least ", out);
+	print_signed(out, low == INT64_MIN ? high : low);
+	if (low == high || low == INT64_MIN || high == INT64_MAX)
 		return;
 	fputs(" to ", out);
 	print_signed(out, high);
@@ -184,7 +186,7 @@ bool emit_value_known(const struct emit_field *field)
 	case EMIT_PATH:
 		return field->text != NULL;
 	case EMIT_CHANGE:
-		return field->change != INT64_MIN;
+		return field->change != INT64_MIN || field->change_high != INT64_MAX;
 	case EMIT_FLAG:
 		break;
 	}

@@ -21,7 +21,12 @@ struct fingerprint {
 		device; /* "unified", "discrete", "simulated", "none": it never came to the driver; "unknown" */
 	char *relief;   /* SPARKTRACE_RELIEF: "off", ... */
 	uint64_t heap_threshold; /* bytes from which host blocks are recorded, ST_UNKNOWN */
-	uint64_t threads;        /* that loaded weights */
+	/*
+	 * Threads that loaded weights. Of small tensors it is chance how many of a pool's threads get one, so other counts
+	 * are another circumstance only where they matter: where the larger count times the largest tensor is more than
+	 * what load_staging_peak may move by anyhow (metric_rows[METRIC_STAGING].least).
+	 */
+	uint64_t threads;
 	uint64_t page_size, processes;
 };
 
@@ -42,6 +47,11 @@ struct measure {
 	size_t version_count;
 	uint64_t weights; /* bytes */
 	bool finished;    /* the load came to its end; else values are lower bounds */
+	/*
+	 * At least so many bytes came with the load, as samples saw, that are in no metric: host blocks below the threshold,
+	 * and what a program maps by itself. load_host_peak does not count them.
+	 */
+	uint64_t uncounted;
 	struct breakdown breakdown;
 
 	const struct model *model; /* of all processes together where there are several */
@@ -53,6 +63,8 @@ struct measure {
 struct measures {
 	struct measure *runs;
 	size_t count;
+	struct run_set **sets; /* whose cards and paths the runs refer to */
+	size_t set_count;
 };
 
 /*

@@ -34,9 +34,11 @@ enum metric_unit { METRIC_BYTES, METRIC_RATIO };
 struct metric_row {
 	const char *name; /* as in baselines and on the command line: "load_device_peak" */
 	enum metric_unit unit;
-	double share;    /* of the baseline */
-	uint64_t least;  /* in the metric's unit */
-	bool by_thread;  /* the largest tensor for each loader thread */
+	double share;   /* of the baseline */
+	uint64_t least; /* in the metric's unit */
+	bool by_thread; /* the largest tensor for each loader thread */
+	/* Where there are several threads: what staging moves by is in the sums; how many files are there at a time. */
+	bool by_threads, by_files;
 	bool by_mapping; /* a page for each mapping */
 	bool sampled;
 	double warn;      /* share of the baseline, 0: it never warns */
@@ -53,6 +55,8 @@ enum metric metric_find(const char *name);
 /* What a metric's tolerance depends on beside the baseline's value. */
 struct metric_scale {
 	uint64_t threads, largest_tensor, mappings, page_size;
+	uint64_t weights;  /* bytes */
+	uint64_t released; /* most bytes that one weight file had mapped which was let go during the load */
 };
 
 /* By how much a value may be above `baseline`, in the metric's unit. */

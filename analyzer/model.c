@@ -96,7 +96,8 @@ int build_complete(struct build *build)
 	samples_fill(build);
 	build_load(build);
 	build_needed(build);
-	return transients_fill(&build->transients, build->model);
+	error = build_load_parts(build);
+	return error ? error : transients_fill(&build->transients, build->model);
 }
 
 struct model *build_close(struct build *build)
@@ -112,6 +113,7 @@ struct model *build_close(struct build *build)
 	free(build->done_times);
 	touches_release(&build->touches);
 	livemap_release(&build->judged);
+	livemap_release(&build->fills);
 	free(build);
 	return model;
 }
@@ -190,6 +192,7 @@ void model_free(struct model *model)
 	free(model->failures);
 	free(model->holders);
 	free(model->transients);
+	free(model->load_parts);
 	snapshot_free(model->at);
 	stack_stages_free(model->stack_stages);
 	names_free(model->names);

@@ -223,6 +223,8 @@ struct load {
 	double factor_lo, factor_hi; /* modelled / weights; 0, 0 where there are none; hi may be INFINITY */
 	struct range peaks[LOAD_PEAK_COUNT];
 	uint64_t mappings; /* most mappings of weight files at one instant */
+	uint64_t
+		read_bytes; /* bytes of weight files read by calls until the steps began, repetitions included */
 };
 
 /* Mn. `demand` is what the run needed, as far as the trace can tell. */
@@ -309,6 +311,8 @@ struct model {
 	uint64_t pinned_peak, staging_peak, mapped_peak;
 	uint64_t attempted_peak; /* most bytes of handles inside a failed request */
 	uint64_t context_bytes;  /* device bytes of contexts, where the driver tells */
+	uint64_t doors
+		[DEVICE_DOOR_COUNT]; /* device bytes granted until the steps began, by how they were asked for */
 
 	struct load load;
 	struct needed needed;

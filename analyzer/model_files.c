@@ -137,14 +137,11 @@ static int file_fill(struct build *build, uint32_t index)
 	return file_mappings(file, weight);
 }
 
-static struct residency_at tensor_at(const struct build *build, size_t index, enum point point)
+static struct range tensor_on_device(const struct build *build, size_t index, enum point point)
 {
 	const struct residency *residency = &build->residency;
 	const struct catalog_tensor *tensor = &build->catalog.tensors[index];
-	const struct amounts *amounts = kept_at(residency, &residency->tensors[index], point);
 	uint64_t unknown = 0;
-	struct range device, cached = cells_range(residency, tensor->file, tensor->offset,
-	                                          tensor->offset + tensor->size, point);
 
 	if (tensor->file < residency->weight_room) {
 		const struct weight *weight = &residency->weights[tensor->file];
@@ -153,7 +150,18 @@ static struct residency_at tensor_at(const struct build *build, size_t index, en
 		unknown += bytes_min(weight->unknown, unknown_at(build, point));
 		unknown += shared_device_of(residency, tensor->size, point);
 	}
-	device = amounts_device(amounts, tensor->size, unknown);
+	return amounts_device(kept_at(residency, &residency->tensors[index], point), tensor->size, unknown);
+}
+
+static struct residency_at tensor_at(const struct build *build, size_t index, enum point point)
+{
+	const struct residency *residency = &build->residency;
+	const struct catalog_tensor *tensor = &build->catalog.tensors[index];
+	const struct amounts *amounts = kept_at(residency, &residency->tensors[index], point);
+	struct range device = tensor_on_device(build, index, point);
+	struct range cached =
+		cells_range(residency, tensor->file, tensor->offset, tensor->offset + tensor->size, point);
+
 	return (struct residency_at){
 		.on_device = device,
 		.anon = {amounts->anon, bytes_add(amounts->anon, amounts->anon_possible)},
@@ -170,6 +178,18 @@ static void tensor_bound(struct residency_at *at, const struct residency_at *fil
 	uint64_t least = bytes_sub(size, bytes_sub(payload, file->on_device.lo));
 
 	at->on_device.lo = bytes_min(at->on_device.hi, bytes_max(at->on_device.lo, least));
+}
+
+struct range tensor_device(const struct build *build, size_t index, enum point point)
+{
+	const struct catalog_tensor *tensor = &build->catalog.tensors[index];
+	struct residency_at at = {.on_device = tensor_on_device(build, index, point)};
+	struct residency_at file = {.on_device = RANGE_UNKNOWN};
+
+	if (tensor->file < build->residency.weight_room)
+		file = file_at(build, tensor->file, point);
+	tensor_bound(&at, &file, build->catalog.files[tensor->file].payload, tensor->size);
+	return at.on_device;
 }
 
 static void tensor_fill(struct build *build, size_t index)

@@ -106,6 +106,16 @@ struct load_stage {
 	bool one_thread;  /* and one thread did it where more processors were there */
 };
 
+/* How device memory is asked for. */
+enum device_door {
+	DEVICE_DOOR_BLOCK, /* cuMemAlloc and its kin */
+	DEVICE_DOOR_VMM,
+	DEVICE_DOOR_POOL, /* stream-ordered, out of a pool of the driver's */
+	DEVICE_DOOR_MANAGED,
+	DEVICE_DOOR_ARRAY,
+	DEVICE_DOOR_COUNT
+};
+
 /*
  * Maxima over the load and the time until the steps begin, each with an instant of its own, and what was there then: by
  * file, by tensor, by the stack that asked for it.

@@ -92,6 +92,7 @@ static void moments_before(struct build *build)
 	if (build->index == build->phases.first_weight) {
 		struct moment *first = &model->moments[MOMENT_FIRST_WEIGHT];
 
+		build->residency.replay.loading = true;
 		*first = build_moment(build);
 		first->before = true;
 		if (change_is_known(first->layers.host)) {
@@ -148,6 +149,7 @@ int build_measure_record(struct build *build, const struct st_record *record)
 	else if (record->kind == ST_KIND_get_info)
 		told_note(build, (const void *)record);
 	device_note(build);
+	load_peaks_look(build);
 	if (peaks_worth_a_look(build) || build->phase != before)
 		peaks_look(build);
 	moments_after(build);
@@ -163,6 +165,7 @@ void build_measure_finish(struct build *build)
 	if (build->record) {
 		build->record = &build->final;
 		device_note(build);
+		load_peaks_look(build);
 		peaks_look(build);
 		if (build->badly && !requests_fatal(&build->requests))
 			whatif_death(build);
@@ -190,6 +193,9 @@ void build_state_begin(struct build *build)
 	build->residency.host_only = !build->phases.to_device;
 	build->residency.projected = build->options.uma && build->model->pool == ST_POOL_DISCRETE;
 	build->residency.judged = &build->judged;
+	build->residency.known_fills = &build->fills;
+	build->residency.is_arena = build_is_arena;
+	build->residency.arena_context = build;
 	build->residency.source_stacks = &build->source_stacks;
 	build->residency.done_times = build->done_times;
 	build->residency.done_count = build->done_count;

@@ -60,6 +60,13 @@ struct peak_sight {
 };
 
 #define BUILD_THREADS 256
+#define ARENA_ANSWERS 128
+
+/* Does this stack ask for arenas? */
+struct arena_answer {
+	uint32_t stack; /* 0: none */
+	bool is;
+};
 
 /* Shards that an index names, or file names promise. */
 struct absent_shards {
@@ -82,6 +89,7 @@ struct build {
 	size_t cap_count;
 	struct touches touches;
 	struct livemap judged; /* see struct held */
+	struct livemap fills;  /* see struct residency */
 	struct source_stacks source_stacks;
 	uint64_t *done_times; /* of the last touch of each file */
 	size_t done_count;
@@ -113,6 +121,9 @@ struct build {
 	struct range
 		first_doubt; /* by how much the load's demand may be less (lo) or more (hi) for that was no sample */
 	uint64_t seen_fresh; /* residency_fresh() of the last look at the peaks */
+	bool joint; /* several processes together: what the load's peaks consist of is kept when they say */
+	struct arena_answer arena_answers[ARENA_ANSWERS];
+	unsigned peaks_absent; /* 1 << enum load_peak: this process had no part in that peak */
 };
 
 /* Each 0 or a negative errno. */
@@ -120,6 +131,8 @@ int build_scan(struct build *build);
 int build_survey(struct build *build);
 /* For residency's `converts`; `stack_stages` are the model's. */
 bool build_converts(void *stack_stages, uint32_t stack);
+/* For residency's `is_arena`; the context is the build. */
+bool build_is_arena(void *context, uint32_t stack);
 /* At the end of the survey. */
 int build_shards(struct build *build);
 
@@ -153,6 +166,15 @@ bool peaks_worth_a_look(struct build *build);
 void peaks_close(struct build *build, const struct ledger *before, uint64_t left);
 void peaks_finish(struct build *build);
 
+/*
+ * Peaks of the load that stand for themselves (model_load_peaks.c): after each record; what is known of each now; is one
+ * as high as it ever was; at the end, what they consisted of: build->model->load_parts, 0 or -ENOMEM.
+ */
+void load_peaks_look(struct build *build);
+void load_peaks_now(const struct build *build, struct range ret_now[LOAD_PEAK_COUNT]);
+bool load_peak_is_here(enum load_peak peak, struct range highest, struct range now);
+int build_load_parts(struct build *build);
+
 /* Their parts, which serve the sum of several processes as well. */
 bool stretch_has(enum stretch stretch, enum phase phase);
 struct peak_look peaks_state(const struct build *build);
@@ -166,6 +188,8 @@ void peaks_date(const struct peak peaks[PEAK_COUNT], struct moment moments[MOMEN
 int build_files(struct build *build);
 /* A weight file as it was at a point; POINT_COUNT: now. */
 struct residency_at file_at(const struct build *build, uint32_t index, enum point point);
+/* D of a tensor at a point. */
+struct range tensor_device(const struct build *build, size_t index, enum point point);
 /* Who used what in which order, and the indexes. */
 int build_uses(struct build *build);
 /* At the very end, in place of the measuring pass: the moment that the options ask for. */

@@ -103,6 +103,8 @@ static int survey_finish(struct build *build)
 	build->source_stacks = build->residency.held.stacks;
 	build->judged = build->residency.held.judged;
 	build->residency.held.judged = (struct livemap){0};
+	build->fills = build->residency.fills;
+	build->residency.fills = (struct livemap){0};
 	build->caps = build->residency.caps;
 	build->cap_count = build->residency.cap_count;
 	build->residency.caps = NULL;

@@ -36,7 +36,8 @@ static void weight_moved(struct phases *phases, uint64_t index, uint64_t time)
 
 /*
  * Weights that are used where they are mapped, or cloned on the host, move without any call. As long as
- * nothing went to a device, a sample that shows the program or its cached weights grown is a sign of it.
+ * nothing went to a device, a sample that shows the program or its cached weights grown is a sign of it. No phase may
+ * depend on when samples were taken, though: they do not undo what calls have decided.
  */
 static void growth_seen(struct phases *phases, const struct st_ev_sample *sample, uint64_t index,
                         const struct residency *residency)
@@ -47,7 +48,8 @@ static void growth_seen(struct phases *phases, const struct st_ev_sample *sample
 	if (size <= phases->grown + GROWTH)
 		return;
 	phases->grown = size;
-	if (phases->first_weight && !phases->to_device && residency->replay.weights_mapped)
+	if (phases->first_weight && !phases->to_device && !phases->settled &&
+	    residency->replay.weights_mapped)
 		weight_moved(phases, index, sample->r.time);
 }
 
@@ -132,11 +134,11 @@ void phases_record(struct phases *phases, const struct st_record *record, uint64
 		phases->settled = phases->grants = 0;
 	}
 	phases->to_device |= (residency->signs & SIGN_DEVICE) != 0;
+	phases->moved |= (residency->signs & (SIGN_DEVICE | SIGN_TENSOR)) != 0;
 	if ((residency->signs & SIGN_BYTES) ||
-	    ((residency->signs & SIGN_CLONED) && clone_is_load(phases, (const void *)record))) {
-		phases->moved = true;
+	    ((residency->signs & SIGN_CLONED) && clone_is_load(phases, (const void *)record)))
 		weight_moved(phases, index, record->time);
-	} else if (record->kind == ST_KIND_sample)
+	else if (record->kind == ST_KIND_sample)
 		growth_seen(phases, (const struct st_ev_sample *)record, index, residency);
 	if (granted) {
 		phases->grants++;
@@ -153,7 +155,7 @@ void phases_record(struct phases *phases, const struct st_record *record, uint64
 		phases->closed = true;
 		steps_begin(phases, index, record->time);
 	}
-	if (phases->last_weight && !phases->teardown && record_releases(record))
+	if (phases->moved && phases->last_weight && !phases->teardown && record_releases(record))
 		phases->teardown = index;
 	if (record_ends(phases, record) && !phases->end)
 		phases->end = index;

@@ -19,6 +19,7 @@ struct phases {
 	uint64_t end;                       /* the program began to end, 0: not seen */
 	uint64_t teardown;                  /* first release on the device after the last weight byte */
 	uint64_t first_time, last_time, settled_time;
+	bool moved;                  /* a call moved weights: it is not only samples that tell of it */
 	bool to_device;              /* weights were copied to the device */
 	bool closed;                 /* whatever moves weights from here on belongs to no load */
 	bool unfinished;             /* the run died in its load */

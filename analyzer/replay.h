@@ -36,6 +36,8 @@ struct replay_watch {
 	void (*refused)(void *context, const struct st_record *record, const struct refusal *refusal);
 	/* A request was met in full; for VMM with the bytes mapped so far. */
 	void (*granted)(void *context, const struct st_record *record, uint64_t bytes);
+	/* Is anonymous memory that this stack asks for an arena? */
+	bool (*arena)(void *context, uint32_t stack);
 };
 
 /* One mmap() of a weight file, until the last piece of it is gone. */
@@ -72,6 +74,14 @@ struct pool {
 	bool host;
 };
 
+/* In a span of `host`: asked for since the load began; which block of the trace it is, the same in every pass. */
+#define HOST_SINCE  (UINT64_C(1) << 32)
+#define HOST_SERIAL 33
+
+/* In a span of `maps`: memory that an allocator hands out in pieces which nobody sees. */
+#define MAP_ARENA  (UINT64_C(1) << 3)
+#define ARENA_SIZE (UINT64_C(1) << 20) /* smaller mappings are none */
+
 #define REPLAY_BATCHES   16
 #define REPLAY_POOLS_MAX 1024 /* followed at a time; programs have a few */
 
@@ -87,7 +97,7 @@ struct replay {
 	struct livemap ranges;     /* VMM; a: handle slot, b: offset minus address */
 	struct livemap pinned;     /* a: stack */
 	struct livemap registered; /* attribute */
-	struct livemap host;       /* a: stack, b: host_looks when it was asked for */
+	struct livemap host;       /* a: stack, HOST_*; b: host_looks when it was asked for */
 	struct livemap maps;       /* a: map_word(), b: file offset minus address */
 	struct livemap handle_at;  /* handle, one byte each; a: slot */
 	struct livemap contexts;   /* alive, one byte each */
@@ -96,6 +106,7 @@ struct replay {
 	uint32_t handle_count, handle_room, handle_free;
 	struct mapping *mappings;
 	uint32_t mapping_count, mapping_room, mapping_free;
+	uint32_t mappings_live; /* mappings of weight files */
 	uint64_t mapping_serial;
 	struct pool *pools;
 	size_t pool_count, pool_room;
@@ -112,6 +123,10 @@ struct replay {
 	uint64_t host_fresh;     /* bytes of host blocks that came since the last of them */
 	uint64_t host_left;      /* and of those that went since then */
 	uint64_t host_left_old;  /* of these, of blocks that were there at that time */
+	bool loading;            /* set by the caller: host blocks that are asked for now are marked */
+	uint64_t host_since;     /* bytes of live host blocks that are */
+	uint64_t host_blocks;    /* so far */
+	uint64_t arenas;         /* bytes of MAP_ARENA */
 	int error;               /* first -ENOMEM */
 };
 

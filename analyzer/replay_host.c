@@ -46,6 +46,7 @@ static void map_gone(void *context, const struct span *piece)
 	struct replay *replay = context;
 	struct mapping *mapping = replay_mapping(replay, piece);
 
+	replay->arenas -= piece->a & MAP_ARENA ? piece->hi - piece->lo : 0;
 	replay_gone(replay, REGION_MAPPING, piece);
 	if (!mapping)
 		return;
@@ -55,6 +56,7 @@ static void map_gone(void *context, const struct span *piece)
 		return;
 	mapping->next = replay->mapping_free;
 	replay->mapping_free = (uint32_t)(mapping - replay->mappings) + 1;
+	replay->mappings_live--;
 }
 
 static void maps_clear(struct replay *replay, uint64_t lo, uint64_t hi)
@@ -69,10 +71,19 @@ static void map_put(struct replay *replay, const struct span *span)
 	struct mapping *mapping = replay_mapping(replay, span);
 
 	replay_note(replay, error);
+	if (!error && span->a & MAP_ARENA)
+		replay->arenas += span->hi - span->lo;
 	if (error || !mapping)
 		return;
 	mapping->bytes += span->hi - span->lo;
 	replay->weights_mapped += span->hi - span->lo;
+}
+
+static bool is_arena(const struct replay *replay, const struct st_ev_map *record)
+{
+	return !record->file && record->size >= ARENA_SIZE && record->flags & MAP_ANONYMOUS &&
+	       record->flags & MAP_PRIVATE && replay->watch.arena &&
+	       replay->watch.arena(replay->watch.context, (uint32_t)record->stack);
 }
 
 void replay_host_map(struct replay *replay, const struct st_ev_map *record)
@@ -85,6 +96,7 @@ void replay_host_map(struct replay *replay, const struct st_ev_map *record)
 		return;
 	maps_clear(replay, span.lo, span.hi);
 	weight = record->file ? catalog_weight(replay->catalog, record->file) : CATALOG_NONE;
+	span.a |= is_arena(replay, record) ? MAP_ARENA : 0;
 	if (weight != CATALOG_NONE) {
 		slot = mapping_take(replay);
 		if (slot == CATALOG_NONE) {
@@ -96,6 +108,7 @@ void replay_host_map(struct replay *replay, const struct st_ev_map *record)
 		                                          .stack = (uint32_t)record->stack,
 		                                          .serial = replay->mapping_serial++,
 		                                          .anon_final = UINT64_MAX};
+		replay->mappings_live++;
 		span.a = map_word(slot + 1, (uint32_t)record->prot);
 		span.b = record->offset - record->addr;
 	}
@@ -169,7 +182,7 @@ void replay_host_protect(struct replay *replay, const struct st_ev_protect *reco
 			return;
 		replay_note(replay,
 		            livemap_cut(&replay->maps, protect.piece.lo, protect.piece.hi, NULL, NULL));
-		protect.piece.a = (protect.piece.a & ~UINT64_C(0xff)) | (protect.prot & 7);
+		protect.piece.a = (protect.piece.a & ~UINT64_C(7)) | (protect.prot & 7);
 		replay_note(replay, livemap_insert(&replay->maps, &protect.piece));
 	}
 }
@@ -180,6 +193,7 @@ static void host_gone(void *context, const struct span *piece)
 	uint64_t bytes = piece->hi - piece->lo;
 
 	replay->host_left += bytes;
+	replay->host_since -= piece->a & HOST_SINCE ? bytes : 0;
 	if (piece->b == replay->host_looks)
 		replay->host_fresh -= bytes;
 	else
@@ -215,11 +229,17 @@ int replay_block_put(struct replay *replay, struct livemap *map, const struct sp
 
 void replay_host_alloc(struct replay *replay, const struct st_ev_alloc *record)
 {
-	struct span span = {record->addr, record->addr + record->size, record->stack, replay->host_looks};
+	struct span span = {record->addr, record->addr + record->size,
+	                    (uint32_t)record->stack | (replay->loading ? HOST_SINCE : 0) |
+	                            replay->host_blocks << HOST_SERIAL,
+	                    replay->host_looks};
 
-	if (extent_is_sane(record->addr, record->size) &&
-	    !replay_block_put(replay, &replay->host, &span, host_gone))
-		replay->host_fresh += record->size;
+	replay->host_blocks++;
+	if (!extent_is_sane(record->addr, record->size) ||
+	    replay_block_put(replay, &replay->host, &span, host_gone))
+		return;
+	replay->host_fresh += record->size;
+	replay->host_since += replay->loading ? record->size : 0;
 }
 
 void replay_host_free(struct replay *replay, uint64_t addr)

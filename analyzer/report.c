@@ -5,16 +5,11 @@
 #include "report_progress.h"
 #include "report_set.h"
 #include "run.h"
+#include "run_wait.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-/* How long a report waits for the record of the program's end. */
-#define END_PAUSE_NS 50000000
-#define END_LOOKS    10
 
 static report_section *const sections[] = {
 	report_head,   report_fit,    report_peak,       report_pool,         report_failures,
@@ -27,22 +22,12 @@ static report_section *const run_sections[] = {
 	report_run, report_fit, report_peak, report_pool, report_failures, report_next,
 };
 
-/* A trace of which parts are gone, or yet to come, proves no fit. */
-static const char *find_blind_spot(const struct reader_summary *s)
-{
-	if (s->damaged_blocks || s->missing_blocks)
-		return "the blocks of the trace that are damaged or missing";
-	if (s->alive)
-		return "the rest of the run: the program still runs";
-	return NULL;
-}
-
 static const char *blind_spot(const struct report *r)
 {
-	const char *blind = r->run ? NULL : find_blind_spot(r->summary);
+	const char *blind = r->run ? NULL : trace_blind_spot(r->summary);
 
 	for (size_t i = 0; r->run && !blind && i < r->run->part_count; i++)
-		blind = find_blind_spot(reader_summary(r->run->parts[i].reader));
+		blind = trace_blind_spot(reader_summary(r->run->parts[i].reader));
 	return blind;
 }
 
@@ -75,52 +60,14 @@ static int report_error(const char *path, int error)
 	return COMMAND_BAD;
 }
 
-static int build_model(const char *path, const struct options *options, struct reader **ret_reader,
-                       struct model **ret_model)
-{
-	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN,
-	                                  .at = options->at};
-	struct reader *reader;
-	int error = options->ring ? reader_open_with_ring(path, options->ring, &reader)
-	                          : reader_open(path, &reader);
-
-	if (error)
-		return error;
-	progress_begin(reader);
-	error = model_build(reader, &how, ret_model);
-	progress_end();
-	if (error)
-		reader_free(reader);
-	else
-		*ret_reader = reader;
-	return error;
-}
-
-/*
- * A program's destructor waits until its trace is whole; how it ended then comes some milliseconds after its end,
- * from a recorder whose ring is still there.
- */
-static bool end_is_coming(const struct reader *reader, const struct model *model)
-{
-	const struct reader_summary *summary = reader_summary(reader);
-
-	return summary->has_trailer && !model->exited && !access(summary->head.ring, F_OK);
-}
-
 static int build_whole_model(const char *path, const struct options *options, struct reader **ret_reader,
                              struct model **ret_model)
 {
-	const struct timespec pause = {.tv_nsec = END_PAUSE_NS};
-	int error;
+	const struct model_options how = {.uma = options->uma || options->pool != ST_UNKNOWN,
+	                                  .at = options->at};
+	const struct model_watch watch = {progress_begin, progress_end};
 
-	for (int i = 0; !(error = build_model(path, options, ret_reader, ret_model)); i++) {
-		if (i == END_LOOKS || !end_is_coming(*ret_reader, *ret_model))
-			break;
-		model_free(*ret_model);
-		reader_free(*ret_reader);
-		nanosleep(&pause, NULL);
-	}
-	return error;
+	return model_read_whole(path, options->ring, &how, &watch, ret_reader, ret_model);
 }
 
 int report_single(const char *path, const struct options *options, const struct report_beside *beside)

@@ -97,4 +97,8 @@ const char *report_mapping(const struct file_mapping *mapping);
 void report_stack(struct emitter *e, const struct report *report, const char *key, const char *lead,
                   uint32_t stack);
 
+/* In one line, to be freed: the innermost frames (NULL: an unknown stack, or no memory); a loader, its line, who called it. */
+char *report_stack_words(const struct names *names, uint32_t stack);
+char *report_loader_words(const struct loader *loader);
+
 #endif

@@ -71,7 +71,7 @@ static void print_signature(FILE *out, const struct loader *loader)
 	        loader->read > loader->mapped ? "reads" : "maps", most < 0 ? "copies nothing" : ways[most]);
 }
 
-static char *loader_words(const struct loader *loader)
+char *report_loader_words(const struct loader *loader)
 {
 	char *words = NULL;
 	size_t size;
@@ -137,7 +137,7 @@ static uint64_t line_or_unknown(uint32_t line)
 static void emit_loader(struct emitter *e, const struct report *r, const struct loader *loader)
 {
 	const struct loader_part *head = loader->part_count ? &loader->parts[0] : NULL;
-	char *words = loader_words(loader);
+	char *words = report_loader_words(loader);
 
 	emit_open(e, NULL, NULL);
 	emit_say(e,

@@ -3,26 +3,18 @@
 
 #include "commands.h"
 #include "report.h"
-#include "run.h"
-#include "run_folder.h"
+#include "run_set.h"
 
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* How long a report waits for the record of the program's end. */
-#define END_PAUSE_NS 50000000
-#define END_LOOKS    10
 
 /* Cards of all traces of one command line. */
 struct set {
 	const struct options *options;
-	struct run_paths paths;
-	struct run_card *cards;
-	size_t count;
+	struct run_set run;
 	int status;
 	bool written; /* a report: the next one in text stands apart */
 };
@@ -42,43 +34,16 @@ static int complain(const char *path, int error)
 	return COMMAND_BAD;
 }
 
-static void set_release(struct set *set)
+static void set_complain(void *context, const char *path, int error)
 {
-	for (size_t i = 0; i < set->count; i++)
-		card_release(&set->cards[i]);
-	free(set->cards);
-	paths_release(&set->paths);
-}
+	struct set *set = context;
 
-/* Waits a moment for how the program ended. */
-static int card_read_whole(const char *path, struct run_card *ret_card)
-{
-	const struct timespec pause = {.tv_nsec = END_PAUSE_NS};
-	int error = card_read(path, ret_card);
-
-	for (int i = 0; !error && ret_card->ending && i < END_LOOKS; i++) {
-		nanosleep(&pause, NULL);
-		card_release(ret_card);
-		error = card_read(path, ret_card);
-	}
-	return error;
+	set->status = worse_status(set->status, complain(path, error));
 }
 
 static int set_read(struct set *set)
 {
-	set->cards = calloc(set->paths.count + 1, sizeof(*set->cards));
-	if (!set->cards)
-		return -ENOMEM;
-	for (size_t i = 0; i < set->paths.count; i++) {
-		int error = card_read_whole(set->paths.paths[i], &set->cards[set->count]);
-
-		if (error)
-			set->status = worse_status(set->status, complain(set->paths.paths[i], error));
-		else
-			set->count++;
-	}
-	cards_group(set->cards, set->count, set->options->together);
-	return 0;
+	return run_set_read(&set->run, set->options->together, set_complain, set);
 }
 
 /* --- one report ----------------------------------------------------------------------------------- */
@@ -96,31 +61,10 @@ static void report_one(struct set *set, const char *path, const struct report_be
 	set->status = worse_status(set->status, report_single(path, set->options, beside));
 }
 
-/* The cards of a run that are of the machine of cards[first]; the number of them. */
-static size_t machine_cards(struct set *set, size_t first, struct run_card **ret_cards)
-{
-	const struct run_card *own = &set->cards[first];
-	size_t count = 0;
-
-	for (size_t i = 0; i < set->count; i++)
-		if (set->cards[i].group == own->group && !strcmp(set->cards[i].boot_id, own->boot_id))
-			ret_cards[count++] = &set->cards[i];
-	return count;
-}
-
-static bool is_first_of_machine(const struct set *set, size_t index)
-{
-	for (size_t i = 0; i < index; i++)
-		if (set->cards[i].group == set->cards[index].group &&
-		    !strcmp(set->cards[i].boot_id, set->cards[index].boot_id))
-			return false;
-	return true;
-}
-
 static void report_machine(struct set *set, size_t first, const struct report_beside *beside)
 {
-	struct run_card **cards = calloc(set->count, sizeof(*cards));
-	size_t count = cards ? machine_cards(set, first, cards) : 0;
+	struct run_card **cards = calloc(set->run.count, sizeof(*cards));
+	size_t count = cards ? run_set_machine(&set->run, first, cards) : 0;
 
 	if (count == 1) {
 		report_one(set, cards[0]->path, beside);
@@ -128,7 +72,7 @@ static void report_machine(struct set *set, size_t first, const struct report_be
 		report_begin(set);
 		set->status = worse_status(set->status, report_run_of(cards, count, set->options, beside));
 	} else {
-		set->status = worse_status(set->status, complain(set->cards[first].path, -ENOMEM));
+		set->status = worse_status(set->status, complain(set->run.cards[first].path, -ENOMEM));
 	}
 	free(cards);
 }
@@ -138,10 +82,10 @@ static void report_group(struct set *set, size_t group, struct report_beside *be
 {
 	uint64_t machines = 0, machine = 0;
 
-	for (size_t i = 0; i < set->count; i++)
-		machines += set->cards[i].group == group && is_first_of_machine(set, i);
-	for (size_t i = 0; i < set->count; i++) {
-		if (set->cards[i].group != group || !is_first_of_machine(set, i))
+	for (size_t i = 0; i < set->run.count; i++)
+		machines += set->run.cards[i].group == group && run_set_is_first(&set->run, i);
+	for (size_t i = 0; i < set->run.count; i++) {
+		if (set->run.cards[i].group != group || !run_set_is_first(&set->run, i))
 			continue;
 		machine++;
 		beside->machine = machines > 1 ? machine : 0;
@@ -155,43 +99,31 @@ static void report_group(struct set *set, size_t group, struct report_beside *be
 /* Several files: one report for each run, in the order in which they were named. */
 static void report_files(struct set *set)
 {
-	for (size_t i = 0; i < set->count; i++)
-		if (set->cards[i].group == i)
+	for (size_t i = 0; i < set->run.count; i++)
+		if (set->run.cards[i].group == i)
 			report_group(set, i, &(struct report_beside){0});
-}
-
-static size_t newest_group(const struct set *set, size_t without)
-{
-	size_t newest = set->count;
-
-	for (size_t i = 0; i < set->count; i++)
-		if (set->cards[i].group != without &&
-		    (newest == set->count ||
-		     card_day_end(&set->cards[i]) > card_day_end(&set->cards[newest])))
-			newest = i;
-	return newest;
 }
 
 static void report_folder(struct set *set, const char *folder)
 {
 	struct report_beside beside = {.folder = folder};
-	size_t newest = newest_group(set, SIZE_MAX), next, group = set->cards[newest].group;
+	size_t newest = run_set_newest(&set->run, SIZE_MAX), next, group = set->run.cards[newest].group;
 
-	next = newest_group(set, group);
-	for (size_t i = 0; i < set->count; i++) {
-		beside.traces += set->cards[i].group != group;
-		beside.runs += set->cards[i].group != group && set->cards[i].group == i;
+	next = run_set_newest(&set->run, group);
+	for (size_t i = 0; i < set->run.count; i++) {
+		beside.traces += set->run.cards[i].group != group;
+		beside.runs += set->run.cards[i].group != group && set->run.cards[i].group == i;
 	}
-	beside.newest = next < set->count ? set->cards[next].path : NULL;
+	beside.newest = next < set->run.count ? set->run.cards[next].path : NULL;
 	report_group(set, group, &beside);
 }
 
 static int operand_folder(const char *folder, const struct options *options, bool written)
 {
 	struct set set = {.options = options, .written = written};
-	int error = paths_in_folder(&set.paths, folder, NULL, 0);
+	int error = paths_in_folder(&set.run.paths, folder, NULL, 0);
 
-	if (!error && !set.paths.count) {
+	if (!error && !set.run.paths.count) {
 		fprintf(stderr, "sparktrace-analyze: %s: no trace lies in this folder\n", folder);
 		set.status = COMMAND_BAD;
 	} else if (!error) {
@@ -199,9 +131,9 @@ static int operand_folder(const char *folder, const struct options *options, boo
 	}
 	if (error)
 		set.status = complain(folder, error);
-	else if (set.count)
+	else if (set.run.count)
 		report_folder(&set, folder);
-	set_release(&set);
+	run_set_release(&set.run);
 	return set.status;
 }
 
@@ -217,17 +149,18 @@ static uint64_t count_siblings(const char *path, const char *folder)
 
 	if (card_glance(path, &own))
 		return 0;
-	if (!paths_in_folder(&set.paths, folder, own.boot_id, card_day_start(&own) / 1000000000) &&
-	    set.paths.count > 1 && !set_read(&set)) {
+	if (!paths_in_folder(&set.run.paths, folder, own.boot_id, card_day_start(&own) / 1000000000) &&
+	    set.run.paths.count > 1 && !set_read(&set)) {
 		size_t at = 0;
 
-		while (at < set.count && (set.cards[at].pid != own.pid || set.cards[at].start != own.start))
+		while (at < set.run.count &&
+		       (set.run.cards[at].pid != own.pid || set.run.cards[at].start != own.start))
 			at++;
-		for (size_t i = 0; at < set.count && i < set.count; i++)
-			siblings += i != at && set.cards[i].group == set.cards[at].group;
+		for (size_t i = 0; at < set.run.count && i < set.run.count; i++)
+			siblings += i != at && set.run.cards[i].group == set.run.cards[at].group;
 	}
 	card_release(&own);
-	set_release(&set);
+	run_set_release(&set.run);
 	return siblings;
 }
 
@@ -249,7 +182,7 @@ static int operands_files(char *const *operands, int count, const struct options
 	int error = 0;
 
 	for (int i = 0; !error && i < count; i++)
-		error = path_is_folder(operands[i]) ? 0 : paths_add(&set.paths, operands[i]);
+		error = path_is_folder(operands[i]) ? 0 : paths_add(&set.run.paths, operands[i]);
 	if (!error)
 		error = set_read(&set);
 	if (error)
@@ -259,7 +192,7 @@ static int operands_files(char *const *operands, int count, const struct options
 	for (int i = 0; i < count; i++)
 		if (path_is_folder(operands[i]))
 			set.status = worse_status(set.status, operand_folder(operands[i], options, true));
-	set_release(&set);
+	run_set_release(&set.run);
 	return set.status;
 }
 

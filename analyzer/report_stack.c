@@ -205,13 +205,16 @@ static void emit_stack(struct emitter *e, const struct names *names, const char 
 	free(python);
 }
 
-static char *stack_words(const struct names *names, uint32_t stack)
+char *report_stack_words(const struct names *names, uint32_t stack)
 {
-	bool python = names_python_depth(names, stack) > 0, native;
+	bool python = names && names_python_depth(names, stack) > 0, native;
 	char *words = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&words, &size);
+	FILE *out;
 
+	if (!names || (!python && !names_depth(names, stack)))
+		return NULL;
+	out = open_memstream(&words, &size);
 	if (!out)
 		return NULL;
 	native = native_line(out, names, stack, python);
@@ -230,14 +233,13 @@ void report_stack(struct emitter *e, const struct report *report, const char *ke
                   uint32_t stack)
 {
 	const struct names *names = report->model->names;
-	char *line = NULL, *sentence;
+	char *line, *sentence;
 
 	if (e->format == EMIT_JSON) {
 		emit_stack(e, names, key, stack);
 		return;
 	}
-	if (names && (names_depth(names, stack) || names_python_depth(names, stack)))
-		line = stack_words(names, stack);
+	line = report_stack_words(names, stack);
 	if (!line)
 		return;
 	if (asprintf(&sentence, "%s{stack}", lead) >= 0) {

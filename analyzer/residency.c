@@ -20,7 +20,7 @@ static void memory_gone(void *context, enum region region, const struct span *pi
 		weight = weight_get(residency, mapping->weight);
 		if (!weight)
 			return;
-		weight->mapped = bytes_sub(weight->mapped, piece->hi - piece->lo);
+		mapped_move(residency, weight, mapping, -(int64_t)(piece->hi - piece->lo));
 		if (mapping->group < weight->group_count)
 			weight->groups[mapping->group].live -= piece->hi - piece->lo;
 		return;
@@ -30,55 +30,13 @@ static void memory_gone(void *context, enum region region, const struct span *pi
 		return;
 	staging_gone(residency, piece->lo, piece->hi);
 	held_gone(residency, piece->lo, piece->hi);
-}
-
-static struct holding *holding_slot(struct holding *holdings, size_t room, uint32_t stack)
-{
-	size_t i = (size_t)(stack * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
-
-	while (holdings[i].stack != stack && holdings[i].kept.epoch[0] != UINT32_MAX)
-		i = (i + 1) & (room - 1);
-	return &holdings[i];
-}
-
-/* A free slot has an epoch that no point reaches. */
-static int holdings_grow(struct residency *residency)
-{
-	size_t room = residency->holding_room ? residency->holding_room * 2 : 64;
-	struct holding *holdings = calloc(room, sizeof(*holdings));
-
-	if (!holdings)
-		return -ENOMEM;
-	for (size_t i = 0; i < room; i++)
-		holdings[i] = (struct holding){.stack = UINT32_MAX, .kept.epoch[0] = UINT32_MAX};
-	for (size_t i = 0; i < residency->holding_room; i++)
-		if (residency->holdings[i].kept.epoch[0] != UINT32_MAX)
-			*holding_slot(holdings, room, residency->holdings[i].stack) = residency->holdings[i];
-	free(residency->holdings);
-	residency->holdings = holdings;
-	residency->holding_room = room;
-	return 0;
+	block_waits_no_more(residency, piece->lo, piece->hi);
+	block_move(residency, region, piece, -1);
 }
 
 static void memory_held(void *context, uint32_t stack, int64_t bytes)
 {
-	struct residency *residency = context;
-	struct holding *holding;
-	int error = 0;
-
-	if (residency->survey)
-		return;
-	if (residency->holding_count * 4 >= residency->holding_room * 3)
-		error = holdings_grow(residency);
-	residency_note(residency, error);
-	if (error)
-		return;
-	holding = holding_slot(residency->holdings, residency->holding_room, stack);
-	if (holding->kept.epoch[0] == UINT32_MAX) {
-		*holding = (struct holding){.stack = stack};
-		residency->holding_count++;
-	}
-	kept_change(residency, &holding->kept)->device += (uint64_t)bytes;
+	holding_move(context, stack, bytes);
 }
 
 static void request_refused(void *context, const struct st_record *record, const struct refusal *refusal)
@@ -97,10 +55,18 @@ static void request_granted(void *context, const struct st_record *record, uint6
 		residency->watch.granted(residency->watch.context, record, bytes);
 }
 
+static bool memory_is_arena(void *context, uint32_t stack)
+{
+	struct residency *residency = context;
+
+	return residency->is_arena && residency->is_arena(residency->arena_context, stack);
+}
+
 void residency_init(struct residency *residency, const struct catalog *catalog,
                     const struct replay_watch *watch)
 {
-	struct replay_watch own = {residency, memory_gone, memory_held, request_refused, request_granted};
+	struct replay_watch own = {residency,       memory_gone,     memory_held,
+	                           request_refused, request_granted, memory_is_arena};
 
 	*residency = (struct residency){
 		.catalog = catalog, .exact = true, .last_file = CATALOG_NONE, .last_tensor = CATALOG_NONE};
@@ -127,6 +93,10 @@ void residency_release(struct residency *residency)
 	livemap_release(&residency->held.sources);
 	livemap_release(&residency->held.written);
 	livemap_release(&residency->held.judged);
+	livemap_release(&residency->fills);
+	livemap_release(&residency->awaited);
+	for (int peak = 0; peak < LOAD_PEAK_COUNT; peak++)
+		stack_sums_release(&residency->sums[peak]);
 	free(residency->pending);
 	free(residency->caps);
 	free(residency->holdings);
@@ -175,8 +145,7 @@ static void map_seen(struct residency *residency, const struct st_ev_map *record
 		return;
 	if (!weight->mapped)
 		weight_forget(residency, weight);
-	weight->mapped += mapping->bytes;
-	weight->mapped_peak = bytes_max(weight->mapped_peak, weight->mapped);
+	mapped_move(residency, weight, mapping, (int64_t)mapping->bytes);
 	mapping->group = group_of(residency, weight, record);
 	touch_of(residency, mapping->weight, record->stack)->mapped += mapping->bytes;
 	if (mapping->group < weight->group_count) {
@@ -213,8 +182,7 @@ static int remap_record(struct residency *residency, const struct st_ev_remap *r
 		struct weight *weight = mapping ? weight_get(residency, mapping->weight) : NULL;
 
 		if (weight) {
-			weight->mapped += after.hi - record->new_addr;
-			weight->mapped_peak = bytes_max(weight->mapped_peak, weight->mapped);
+			mapped_move(residency, weight, mapping, (int64_t)(after.hi - record->new_addr));
 			if (mapping->group < weight->group_count)
 				weight->groups[mapping->group].live += after.hi - record->new_addr;
 		}
@@ -346,8 +314,16 @@ int residency_record(struct residency *residency, const struct st_record *record
 		enter_over(residency, (const void *)record);
 		content_copy(residency, (const void *)record);
 		break;
+	case ST_KIND_alloc:
+		if (residency->replay.loading)
+			block_asked(residency, REGION_HOST, &residency->replay.host,
+			            ((const struct st_ev_alloc *)record)->addr);
+		break;
 	case ST_KIND_pinned_alloc:
 		held_pinned(residency, (const void *)record);
+		if (!((const struct st_ev_pinned_alloc *)record)->result)
+			block_asked(residency, REGION_PINNED, &residency->replay.pinned,
+			            ((const struct st_ev_pinned_alloc *)record)->addr);
 		break;
 	case ST_KIND_memset:
 		content_memset(residency, (const void *)record);

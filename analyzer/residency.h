@@ -14,6 +14,7 @@
 
 #include <analyzer/model.h>
 #include <analyzer/replay.h>
+#include <analyzer/residency_sums.h>
 #include <analyzer/touches.h>
 
 /* Moments at which amounts are kept as they were; the last call for each counts. */
@@ -21,7 +22,8 @@ enum point {
 	POINT_LOAD_PEAK,
 	POINT_SETTLED,
 	POINT_DEMAND_PEAK,
-	POINT_RUN_PEAK, /* demand of all processes of a run together (run_total.c) */
+	POINT_RUN_PEAK,    /* demand of all processes of a run together (run_total.c) */
+	POINT_DEVICE_PEAK, /* of V in the load */
 	POINT_COUNT
 };
 
@@ -31,6 +33,7 @@ enum weight_sign {
 	SIGN_BYTES = 2,   /* weight bytes were read or copied to the device */
 	SIGN_DEVICE = 4,  /* copied to the device */
 	SIGN_CLONED = 8,  /* copied from one place on the device to another */
+	SIGN_TENSOR = 16, /* read, and not only what a file says about its tensors */
 };
 
 struct amounts {
@@ -51,6 +54,8 @@ struct amounts {
 struct kept {
 	struct amounts now, at[POINT_COUNT];
 	uint32_t epoch[POINT_COUNT];
+	uint32_t staging_epoch, anon_epoch; /* the same for single amounts: at the peaks of P + S, and of A */
+	uint64_t staging, anon, anon_possible;
 };
 
 /* mmap() calls of one file that are alike. */
@@ -99,6 +104,8 @@ struct weight {
 	uint64_t read_bytes, copied_bytes, floating; /* floating: read to an unknown place */
 	uint64_t copied_before;                      /* copied_bytes when it was mapped anew */
 	uint64_t mapped, mapped_peak, anon_peak;
+	uint64_t mapped_then; /* at the peak of what all files have mapped, if mapped_epoch is residency's */
+	uint32_t mapped_epoch;
 	uint64_t first_touch, last_touch;
 	uint64_t *cell_cached, *cell_device; /* cell_cached: ST_UNKNOWN where it is */
 	struct cell_kept *cell_kept;
@@ -146,6 +153,7 @@ struct held {
 	uint64_t finished, finished_possible; /* of A, what files have of it that are done */
 	uint32_t leaving;                     /* file + 1 whose last touch was this record, 0: none */
 	uint64_t heap, loose; /* weights read into host blocks, into other host memory, and still there */
+	uint64_t heap_old;    /* of `heap`: in blocks that were asked for before the load began */
 	uint64_t pinned_sources, heap_sources; /* live blocks that weights were copied from */
 	uint64_t slots;   /* sum of the power-of-two classes of copies out of private writable mappings */
 	uint64_t largest; /* such copy */
@@ -206,12 +214,25 @@ struct residency {
 	const uint64_t *done_times; /* of the last touch of each file, from an earlier pass */
 	size_t done_count;
 
+	/* By stack: S with P, A, host blocks of the load, mappings; device bytes are in `holdings`. Empty in the survey. */
+	struct stack_sums sums[LOAD_PEAK_COUNT];
+	uint32_t staging_epoch, anon_epoch, mapped_epoch; /* of the moments kept by residency_keep_peak() */
+	uint64_t staged_since; /* S in host blocks that were asked for since the load began */
+	/*
+	 * Where in host blocks weights will be read: from the survey, by HOST_SERIAL, a and b the first and the last place;
+	 * and those places while they wait for their first bytes. What will be S is no other memory before that.
+	 */
+	struct livemap fills, awaited;
+	const struct livemap *known_fills; /* of an earlier pass, NULL */
+
 	struct holding *holdings; /* device bytes by stack; open addressing */
 	size_t holding_count, holding_room;
 
 	/* Set by the caller. */
-	struct touches *touches; /* who touched what; NULL: nobody asks */
-	bool loading;            /* the record belongs to the load */
+	struct touches *touches;                         /* who touched what; NULL: nobody asks */
+	bool loading;                                    /* the record belongs to the load */
+	bool (*is_arena)(void *context, uint32_t stack); /* as struct replay_watch's; NULL: nothing is */
+	void *arena_context;
 	bool survey;    /* who holds what, and buffers of unknown content, are left to a later pass */
 	bool host_only; /* nothing of the weights ever goes to a device: buffers are no staging */
 	/* Was the memory that this stack asked for filled with weights that are not any more as in their file? NULL: no. */
@@ -253,6 +274,24 @@ void residency_finish(struct residency *residency);
 
 /* Keeps all amounts of this instant as those of `point`. */
 void residency_keep(struct residency *residency, enum point point);
+
+/* This instant is the peak of the load of that kind: keeps what it consists of. */
+void residency_keep_peak(struct residency *residency, enum load_peak peak);
+/* What was kept: S and A of a file or tensor, mapped bytes of a file. */
+uint64_t kept_staging(const struct residency *residency, const struct kept *kept);
+struct range kept_anon(const struct residency *residency, const struct kept *kept);
+uint64_t kept_mapped(const struct residency *residency, const struct weight *weight);
+
+/*
+ * Host blocks of the load, without S: those that were asked for since it began and live. Of a program that never goes to
+ * the device there is no S, and weights read into older blocks are of the load too: so weights in host blocks are either
+ * here or in S, never in both.
+ *
+ * Anonymous mappings that a program makes itself are no host blocks: what lies in an interpreter's or a library's arenas
+ * has mostly nothing to do with weights. Of arenas that PyTorch takes its tensors from (it has mimalloc in it where it is
+ * built so: aarch64) nobody sees what is in use: at most all of them, also those from before the load.
+ */
+struct range residency_host(const struct residency *residency);
 
 /* The amounts at a point; those of now for a point that never came. */
 const struct amounts *kept_at(const struct residency *residency, const struct kept *kept, enum point point);

@@ -24,6 +24,8 @@ static void anon_count(struct residency *residency, const struct span *piece, in
 	uint64_t bytes = piece->hi - piece->lo;
 	struct weight *weight = &residency->weights[mapping->weight];
 
+	sum_move(residency, LOAD_PEAK_ANON, mapping->stack, possible ? 0 : sign * (int64_t)bytes,
+	         possible ? sign * (int64_t)bytes : 0);
 	amount_move(residency, mapping->weight, possible ? AMOUNT_ANON_POSSIBLE : AMOUNT_ANON,
 	            piece->lo + piece->b, piece->hi + piece->b, sign);
 	if (sign > 0)

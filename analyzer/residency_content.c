@@ -94,6 +94,8 @@ void content_read(struct residency *residency, const struct st_ev_read *record, 
 	if (!weight || !record->size || record->offset > UINT64_MAX - record->size)
 		return;
 	residency->signs |= SIGN_BYTES;
+	if (record->size > header_bytes(residency, record, file))
+		residency->signs |= SIGN_TENSOR;
 	weight->read_bytes += record->size;
 	touch_of(residency, file, record->stack)->read += record->size;
 	ranges_add(residency, &weight->read, record->offset, record->offset + record->size);
@@ -114,6 +116,7 @@ void content_read(struct residency *residency, const struct st_ev_read *record, 
 		residency->signs |= SIGN_DEVICE;
 	} else {
 		piece.a |= held_read_word(residency, piece.lo);
+		block_filled(residency, piece.lo, piece.hi);
 		staging_gone(residency, piece.lo, piece.hi);
 		staging_fill(residency, piece.lo + header_bytes(residency, record, file), piece.hi, file + 1,
 		             piece.b);
@@ -296,8 +299,8 @@ static void transfer_from_content(struct transfer *transfer, uint64_t src, uint6
 			               &transfer->record->r);
 		}
 		if (there)
-			transfer_add(transfer, gap, stop - gap,
-			             span.a & ~(CONTENT_DEVICE | CONTENT_HEAP | CONTENT_LOOSE), span.b);
+			transfer_add(transfer, gap, stop - gap, span.a & ~(CONTENT_DEVICE | CONTENT_HOST),
+			             span.b);
 		src = stop;
 	}
 }

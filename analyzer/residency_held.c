@@ -195,7 +195,9 @@ uint64_t held_read_word(const struct residency *residency, uint64_t address)
 
 	switch (replay_region(&residency->replay, address, &where)) {
 	case REGION_HOST:
-		return CONTENT_HEAP;
+		return where.a & HOST_SINCE
+		               ? CONTENT_HEAP
+		               : CONTENT_HEAP | CONTENT_OLD | (where.a & UINT32_MAX) << CONTENT_STACK;
 	case REGION_NONE:
 	case REGION_MAPPING:
 		return CONTENT_LOOSE;
@@ -210,6 +212,11 @@ void held_content(struct residency *residency, const struct span *piece, int sig
 {
 	uint64_t bytes = (uint64_t)sign * (piece->hi - piece->lo);
 
+	if (piece->a & CONTENT_OLD) {
+		residency->held.heap_old += bytes;
+		if (residency->host_only)
+			sum_move(residency, LOAD_PEAK_HOST, piece->a >> CONTENT_STACK, (int64_t)bytes, 0);
+	}
 	residency->held.heap += piece->a & CONTENT_HEAP ? bytes : 0;
 	residency->held.loose += piece->a & CONTENT_LOOSE ? bytes : 0;
 }

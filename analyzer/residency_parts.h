@@ -12,6 +12,9 @@
 #define CONTENT_SHARED (UINT64_C(1) << 34) /* file unknown, b is the size of the tensor */
 #define CONTENT_HEAP   (UINT64_C(1) << 35) /* read into a host block */
 #define CONTENT_LOOSE  (UINT64_C(1) << 36) /* read into other host memory, whose release may go unseen */
+#define CONTENT_OLD    (UINT64_C(1) << 37) /* the host block was asked for before the load; its stack follows: */
+#define CONTENT_STACK  38
+#define CONTENT_HOST   (~UINT64_C(0) << 35) /* all that is said of host memory */
 
 static inline uint32_t content_file(uint64_t word)
 {
@@ -27,6 +30,15 @@ static inline struct amounts *kept_change(const struct residency *residency, str
 		kept->at[point] = kept->now;
 		kept->epoch[point] = residency->epoch[point];
 	}
+	if (kept->staging_epoch != residency->staging_epoch) {
+		kept->staging_epoch = residency->staging_epoch;
+		kept->staging = kept->now.staging;
+	}
+	if (kept->anon_epoch != residency->anon_epoch) {
+		kept->anon_epoch = residency->anon_epoch;
+		kept->anon = kept->now.anon;
+		kept->anon_possible = kept->now.anon_possible;
+	}
 	return &kept->now;
 }
 
@@ -36,6 +48,21 @@ static inline void residency_note(struct residency *residency, int error)
 	if (error == -ENOMEM && !residency->replay.error)
 		residency->replay.error = error;
 }
+
+/* What the peaks of the load consist of, by stack (residency_peaks.c). `bytes`, `more`: negative where they go. */
+void sum_move(struct residency *residency, enum load_peak peak, uint64_t stack, int64_t bytes, int64_t more);
+/* Pinned blocks, and host blocks of the load; the block that a record at `address` asked for. */
+void block_move(struct residency *residency, enum region region, const struct span *piece, int sign);
+void block_asked(struct residency *residency, enum region region, const struct livemap *map,
+                 uint64_t address);
+/* Weights were read to [lo, hi); it is gone or filled, and not awaited any more. */
+void block_filled(struct residency *residency, uint64_t lo, uint64_t hi);
+void block_waits_no_more(struct residency *residency, uint64_t lo, uint64_t hi);
+/* Device bytes by the stack that asked for them. */
+void holding_move(struct residency *residency, uint32_t stack, int64_t bytes);
+/* Mapped bytes of a file come or go. */
+void mapped_move(struct residency *residency, struct weight *weight, const struct mapping *mapping,
+                 int64_t bytes);
 
 /* Per file (residency_weight.c). The weight of an index, NULL when there is no memory for it. */
 struct weight *weight_get(struct residency *residency, uint32_t index);

@@ -7,13 +7,30 @@
 #include <string.h>
 
 #define STAGED_PINNED (UINT64_C(1) << 32)
+#define STAGED_SINCE  (UINT64_C(1) << 33) /* in a host block that was asked for since the load began */
+#define STAGED_STACK  34                  /* the stack that asked for the block follows, 0: unknown */
 #define PENDING_MAX   4096u
+
+/* Staging is who asked for its block; a block of the load is less by it. Pinned blocks count as a whole. */
+static void staged_sums(struct residency *residency, const struct span *piece, int64_t bytes)
+{
+	uint64_t stack = piece->a >> STAGED_STACK;
+
+	if (piece->a & STAGED_PINNED)
+		return;
+	sum_move(residency, LOAD_PEAK_STAGING, stack, bytes, 0);
+	if (!(piece->a & STAGED_SINCE))
+		return;
+	residency->staged_since += (uint64_t)bytes;
+	sum_move(residency, LOAD_PEAK_HOST, stack, -bytes, 0);
+}
 
 static void staged_count(struct residency *residency, const struct span *piece, int sign)
 {
 	uint32_t file = (uint32_t)piece->a;
 	uint64_t bytes = piece->hi - piece->lo;
 
+	staged_sums(residency, piece, sign * (int64_t)bytes);
 	if (piece->a & STAGED_PINNED)
 		residency->staging_pinned += (uint64_t)sign * bytes;
 	if (file)
@@ -38,12 +55,16 @@ void staging_gone(struct residency *residency, uint64_t lo, uint64_t hi)
 void staging_fill(struct residency *residency, uint64_t lo, uint64_t hi, uint32_t file, uint64_t delta)
 {
 	struct span where, piece = {lo, hi, file, file ? delta : 0};
+	enum region region;
 	int error;
 
 	if (residency->host_only || lo >= hi)
 		return;
-	if (replay_region(&residency->replay, lo, &where) == REGION_PINNED)
+	region = replay_region(&residency->replay, lo, &where);
+	if (region == REGION_PINNED)
 		piece.a |= STAGED_PINNED;
+	else if (region == REGION_HOST)
+		piece.a |= (where.a & HOST_SINCE ? STAGED_SINCE : 0) | (where.a & UINT32_MAX) << STAGED_STACK;
 	staging_gone(residency, lo, hi);
 	error = livemap_insert(&residency->staged, &piece);
 	residency_note(residency, error);

@@ -109,6 +109,7 @@ static void load_add(struct load *load, const struct load *l)
 	load->reclaimable.lo = bytes_max(load->reclaimable.lo, l->reclaimable.lo);
 	load->reclaimable.hi = bytes_add(load->reclaimable.hi, l->reclaimable.hi);
 	load->ahead += l->ahead;
+	load->read_bytes = bytes_add(load->read_bytes, l->read_bytes);
 	load->from_private_writable |= l->from_private_writable;
 	for (int i = 0; i < COPY_SOURCE_COUNT; i++)
 		load->copied_from[i] += l->copied_from[i];

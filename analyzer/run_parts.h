@@ -64,6 +64,8 @@ void others_update(struct joint *joint);
 /* Peaks of the sum (run_peaks.c). */
 bool joint_worth_a_look(struct joint *joint, const struct st_record *record);
 void joint_show(struct joint *joint, struct party *party, const struct st_record *record);
+/* The load's own peaks (run_load.c): after each record. */
+void joint_load_peaks(struct joint *joint);
 void joint_close(struct joint *joint, const struct peak_look *before, const struct peak_look *after,
                  uint64_t left);
 

@@ -34,6 +34,7 @@ static int party_open(struct party *party, struct run_part *part, const struct m
 		error = build_open(part->reader, options, &party->build);
 	if (error)
 		return error;
+	party->build->joint = true;
 	files = party->build->catalog.file_count;
 	party->looked = calloc(2 * files + 1, sizeof(*party->looked));
 	if (!party->looked)
@@ -236,6 +237,7 @@ static int party_step(struct joint *joint, struct party *party)
 			joint->model->moments[MOMENT_START] = joint_moment(joint, party);
 	}
 	device_note(joint, party);
+	joint_load_peaks(joint);
 	if (party_lives(party))
 		part_note(party, record->kind == ST_KIND_sample);
 	if (joint_worth_a_look(joint, record))

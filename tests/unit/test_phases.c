@@ -112,6 +112,31 @@ static void test_crossed_clocks(void **state)
 	assert_false(model->moments[MOMENT_STEPS_PEAK].valid);
 }
 
+/* What is converted on the host moves without a call: all comes out the same whether a sample saw it or not. */
+static void play_converted(struct scene *scene, bool seen)
+{
+	play_file(scene, 1, "/m/w.safetensors", GIB);
+	play_sample(scene, 20 * GIB, 0, MIB, 0);
+	MAP(MAPPED, GIB, PROT_R, .file = 1);
+	if (seen)
+		play_sample(scene, 19 * GIB, 0, 512 * MIB, 0);
+	ALLOC(DEVICE, 512 * MIB);
+	FREE(DEVICE);
+	ALLOC(DEVICE, 2 * GIB);
+	EXIT(0);
+	assert_int_equal(scene_model(scene, true)->load.device, 2 * GIB);
+}
+
+static void test_growth_seen(void **state)
+{
+	play_converted(*state, true);
+}
+
+static void test_growth_not_seen(void **state)
+{
+	play_converted(*state, false);
+}
+
 #define ON_DEVICE(dst_, src_, size_) \
 	play(scene, RECORD(copy, .dst = (dst_), .src = (src_), .size = (size_), .how = ST_COPY_D2D))
 
@@ -244,7 +269,8 @@ int main(void)
 		TEST(test_phases),          TEST(test_load_only),      TEST(test_mark),
 		TEST(test_late_burst),      TEST(test_died_in_steps),  TEST(test_died_at_first_allocation),
 		TEST(test_ranks),           TEST(test_missing_shards), TEST(test_clone_of_the_last_tensor),
-		TEST(test_copies_of_steps), TEST(test_crossed_clocks),
+		TEST(test_copies_of_steps), TEST(test_crossed_clocks), TEST(test_growth_seen),
+		TEST(test_growth_not_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

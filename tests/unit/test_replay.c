@@ -45,7 +45,8 @@ static void note_granted(void *context, const struct st_record *record, uint64_t
 static int scene_up(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
-	struct replay_watch watch = {scene, note_gone, NULL, note_refused, note_granted};
+	struct replay_watch watch = {
+		.context = scene, .gone = note_gone, .refused = note_refused, .granted = note_granted};
 
 	catalog_record(&scene->catalog, RECORD_FILE(FILE_ID, "/m/w.safetensors", GIB));
 	replay_init(&scene->replay, &scene->catalog, &watch);

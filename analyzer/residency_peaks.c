@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Residency, what the peaks of a load consist of: who asked for it, and what each file and tensor had of it then. */
+#include <analyzer/residency_parts.h>
+#include <errno.h>
+#include <stdlib.h>
+
+void sum_move(struct residency *residency, enum load_peak peak, uint64_t stack, int64_t bytes, int64_t more)
+{
+	if (!residency->survey)
+		residency_note(residency,
+		               stack_sums_move(&residency->sums[peak], (uint32_t)stack, bytes, more));
+}
+
+void block_move(struct residency *residency, enum region region, const struct span *piece, int sign)
+{
+	int64_t bytes = sign * (int64_t)(piece->hi - piece->lo);
+
+	if (region == REGION_PINNED)
+		sum_move(residency, LOAD_PEAK_STAGING, piece->a, bytes, 0);
+	else if (region == REGION_HOST && piece->a & HOST_SINCE)
+		sum_move(residency, LOAD_PEAK_HOST, piece->a, bytes, 0);
+}
+
+static void awaited_removed(void *context, const struct span *piece)
+{
+	sum_move(context, LOAD_PEAK_HOST, piece->a, (int64_t)(piece->hi - piece->lo), 0);
+}
+
+void block_waits_no_more(struct residency *residency, uint64_t lo, uint64_t hi)
+{
+	if (livemap_touches(&residency->awaited, lo, hi))
+		residency_note(residency,
+		               livemap_cut(&residency->awaited, lo, hi, awaited_removed, residency));
+}
+
+/* The block will be read into: that part of it is no other memory until then. */
+static void block_await(struct residency *residency, const struct span *block)
+{
+	struct span fill, piece;
+	int error;
+
+	if (residency->host_only || !residency->known_fills ||
+	    !livemap_find(residency->known_fills, block->a >> HOST_SERIAL, &fill))
+		return;
+	piece = (struct span){block->lo + fill.a, bytes_min(block->hi, block->lo + fill.b),
+	                      (uint32_t)block->a, 0};
+	if (piece.lo >= piece.hi)
+		return;
+	block_waits_no_more(residency, piece.lo, piece.hi);
+	error = livemap_insert(&residency->awaited, &piece);
+	residency_note(residency, error);
+	if (!error)
+		sum_move(residency, LOAD_PEAK_HOST, piece.a, -(int64_t)(piece.hi - piece.lo), 0);
+}
+
+void block_filled(struct residency *residency, uint64_t lo, uint64_t hi)
+{
+	struct span block, fill;
+	uint64_t serial;
+
+	if (!residency->survey) {
+		block_waits_no_more(residency, lo, hi);
+		return;
+	}
+	if (replay_region(&residency->replay, lo, &block) != REGION_HOST)
+		return;
+	serial = block.a >> HOST_SERIAL;
+	lo -= block.lo;
+	hi = bytes_min(hi, block.hi) - block.lo;
+	if (!livemap_remove(&residency->fills, serial, &fill)) {
+		lo = bytes_min(lo, fill.a);
+		hi = bytes_max(hi, fill.b);
+	}
+	fill = (struct span){serial, serial + 1, lo, hi};
+	residency_note(residency, livemap_insert_alone(&residency->fills, &fill));
+}
+
+void block_asked(struct residency *residency, enum region region, const struct livemap *map, uint64_t address)
+{
+	struct span block;
+
+	if (!livemap_find(map, address, &block) || block.lo != address)
+		return;
+	block_move(residency, region, &block, 1);
+	if (region == REGION_HOST)
+		block_await(residency, &block);
+}
+
+void mapped_move(struct residency *residency, struct weight *weight, const struct mapping *mapping,
+                 int64_t bytes)
+{
+	if (weight->mapped_epoch != residency->mapped_epoch) {
+		weight->mapped_epoch = residency->mapped_epoch;
+		weight->mapped_then = weight->mapped;
+	}
+	weight->mapped =
+		bytes < 0 ? bytes_sub(weight->mapped, -(uint64_t)bytes) : weight->mapped + (uint64_t)bytes;
+	weight->mapped_peak = bytes_max(weight->mapped_peak, weight->mapped);
+	sum_move(residency, LOAD_PEAK_MAPPED, mapping->stack, bytes, 0);
+}
+
+void residency_keep_peak(struct residency *residency, enum load_peak peak)
+{
+	stack_sums_keep(&residency->sums[peak]);
+	switch (peak) {
+	case LOAD_PEAK_DEVICE:
+		residency_keep(residency, POINT_DEVICE_PEAK);
+		break;
+	case LOAD_PEAK_STAGING:
+		residency->staging_epoch++;
+		break;
+	case LOAD_PEAK_ANON:
+		residency->anon_epoch++;
+		break;
+	case LOAD_PEAK_MAPPED:
+		residency->mapped_epoch++;
+		break;
+	case LOAD_PEAK_HOST:
+	case LOAD_PEAK_COUNT:
+		break;
+	}
+}
+
+uint64_t kept_staging(const struct residency *residency, const struct kept *kept)
+{
+	return kept->staging_epoch == residency->staging_epoch ? kept->staging : kept->now.staging;
+}
+
+struct range kept_anon(const struct residency *residency, const struct kept *kept)
+{
+	if (kept->anon_epoch == residency->anon_epoch)
+		return (struct range){kept->anon, bytes_add(kept->anon, kept->anon_possible)};
+	return (struct range){kept->now.anon, bytes_add(kept->now.anon, kept->now.anon_possible)};
+}
+
+uint64_t kept_mapped(const struct residency *residency, const struct weight *weight)
+{
+	return weight->mapped_epoch == residency->mapped_epoch ? weight->mapped_then : weight->mapped;
+}
+
+struct range residency_host(const struct residency *residency)
+{
+	uint64_t staged = residency->staged_since + residency->awaited.bytes;
+	uint64_t blocks = bytes_sub(residency->replay.host_since, staged);
+
+	if (residency->host_only)
+		blocks = bytes_add(blocks, residency->held.heap_old);
+	return (struct range){blocks, bytes_add(blocks, residency->replay.arenas)};
+}
+
+/* --- device bytes by stack ------------------------------------------------------------------------ */
+
+static struct holding *holding_slot(struct holding *holdings, size_t room, uint32_t stack)
+{
+	size_t i = (size_t)(stack * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (room - 1);
+
+	while (holdings[i].stack != stack && holdings[i].kept.epoch[0] != UINT32_MAX)
+		i = (i + 1) & (room - 1);
+	return &holdings[i];
+}
+
+/* A free slot has an epoch that no point reaches. */
+static int holdings_grow(struct residency *residency)
+{
+	size_t room = residency->holding_room ? residency->holding_room * 2 : 64;
+	struct holding *holdings = calloc(room, sizeof(*holdings));
+
+	if (!holdings)
+		return -ENOMEM;
+	for (size_t i = 0; i < room; i++)
+		holdings[i] = (struct holding){.stack = UINT32_MAX, .kept.epoch[0] = UINT32_MAX};
+	for (size_t i = 0; i < residency->holding_room; i++)
+		if (residency->holdings[i].kept.epoch[0] != UINT32_MAX)
+			*holding_slot(holdings, room, residency->holdings[i].stack) = residency->holdings[i];
+	free(residency->holdings);
+	residency->holdings = holdings;
+	residency->holding_room = room;
+	return 0;
+}
+
+void holding_move(struct residency *residency, uint32_t stack, int64_t bytes)
+{
+	struct holding *holding;
+	int error = 0;
+
+	if (residency->survey)
+		return;
+	if (residency->holding_count * 4 >= residency->holding_room * 3)
+		error = holdings_grow(residency);
+	residency_note(residency, error);
+	if (error)
+		return;
+	holding = holding_slot(residency->holdings, residency->holding_room, stack);
+	if (holding->kept.epoch[0] == UINT32_MAX) {
+		*holding = (struct holding){.stack = stack};
+		residency->holding_count++;
+	}
+	kept_change(residency, &holding->kept)->device += (uint64_t)bytes;
+}
