@@ -17,6 +17,7 @@
 #	make format		lay out all C sources by .clang-format
 #	make docs		rewrite the generated tables of README.md
 #	make install uninstall	DESTDIR= PREFIX=/usr/local
+#	make install-sim	the simulated CUDA stack and bin/sparktrace-sim, for pipelines without a GPU
 #	make clean
 #
 # demo, check, check-loaders, check-long and bench first run scripts/bootstrap, which installs what is missing.
@@ -210,9 +211,16 @@ install: all
 	install -D -m 755 $(O)/sparktrace-analyze $(DESTDIR)$(PREFIX)/bin/sparktrace-analyze
 	install -D -m 644 include/sparktrace/sparktrace.h $(DESTDIR)$(PREFIX)/include/sparktrace/sparktrace.h
 	$(REFRESH_LOADER)
+# In a folder of its own, which ld.so never looks into by itself: nothing shadows a real driver by accident.
+SIM_INSTALLED = $(DESTDIR)$(PREFIX)/lib/sparktrace-sim
+install-sim: simcuda
+	install -d $(SIM_INSTALLED) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(filter-out %/libcudart.so,$(SIMCUDA)) $(SIM_INSTALLED)
+	ln -sf libcudart.so.13 $(SIM_INSTALLED)/libcudart.so
+	install -m 755 tests/simcuda/sparktrace-sim $(DESTDIR)$(PREFIX)/bin/sparktrace-sim
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/lib/libsparktrace.so $(DESTDIR)$(PREFIX)/bin/sparktrace-analyze
-	rm -rf $(DESTDIR)$(PREFIX)/libexec/sparktrace $(DESTDIR)$(PREFIX)/include/sparktrace
+	rm -f $(DESTDIR)$(PREFIX)/lib/libsparktrace.so $(addprefix $(DESTDIR)$(PREFIX)/bin/,sparktrace-analyze sparktrace-sim)
+	rm -rf $(DESTDIR)$(PREFIX)/libexec/sparktrace $(DESTDIR)$(PREFIX)/include/sparktrace $(SIM_INSTALLED)
 	$(REFRESH_LOADER)
 # So that LD_PRELOAD=libsparktrace.so is found by its bare name.
 REFRESH_LOADER = @if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
@@ -221,7 +229,7 @@ clean:
 	rm -rf $(O)
 
 .PHONY: all shim recorder analyzer unit test-programs check-fast check-now check loaders-now check-loaders check-long demo demo-now bench \
-	bench-now lint check-arm64 check-gpu check-fresh format docs fuzz install uninstall clean
+	bench-now lint check-arm64 check-gpu check-fresh format docs fuzz install install-sim uninstall clean
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(O) -type f -name '*.d' 2>/dev/null)

@@ -17,6 +17,11 @@
  *	    "load_factor": 2.0012,		an interval is [low, high] on one line
  *	    ...
  *	  },
+ *	  "scale": {
+ *	    "largest_tensor": 134217728,
+ *	    "mappings": 1,		what tolerances depend on beside the values
+ *	    "released": 0
+ *	  },
  *	  "schema": 1,
  *	  "versions": {
  *	    "safetensors": "0.8.0",
@@ -34,12 +39,48 @@
 
 #define BASELINE_SCHEMA 1
 
-/* A measure of which path, values, scale, fingerprint, versions, weights and a part of the breakdown are filled. */
+/* What two runs must have in common (struct fingerprint), by name. */
+struct fingerprint_row {
+	const char *name;  /* as in baselines: "page_size" */
+	const char *label; /* for people: "page size" */
+	enum { FINGERPRINT_TEXT, FINGERPRINT_WORD, FINGERPRINT_BYTES, FINGERPRINT_COUNT } type;
+	size_t offset; /* in struct fingerprint: of a text, or of a uint64_t that may be ST_UNKNOWN */
+	const char *const *words; /* of FINGERPRINT_WORD: all there are, then NULL */
+};
 
-/* 0, or a negative errno after a line on stderr: "FILE:LINE: what is wrong". */
-int baseline_read(const char *path, struct measure *ret_baseline);
+#define FINGERPRINT_ROWS 7
+extern const struct fingerprint_row fingerprint_rows[FINGERPRINT_ROWS];
 
-/* Replaces the file as a whole, or leaves it. 0 or a negative errno. */
+bool fingerprint_equal(const struct fingerprint_row *row, const struct fingerprint *a,
+                       const struct fingerprint *b);
+bool fingerprint_known(const struct fingerprint_row *row, const struct fingerprint *fingerprint);
+/* The value for people, to be freed: "4096 bytes", "unified", "unknown". NULL: no memory. */
+char *fingerprint_text(const struct fingerprint_row *row, const struct fingerprint *fingerprint);
+
+/*
+ * Reads a baseline, or a trace (told by its content), into measures of exactly one run; `path` is kept. Of a file path,
+ * values, scale, fingerprint, versions, weights and a part of the breakdown are filled; values that it lacks are
+ * RANGE_UNKNOWN. 0, or a negative errno after a line on stderr: "FILE:LINE: what is wrong"; -ENOENT: there is no such file,
+ * and no line.
+ */
+int baseline_read(const char *path, struct measures *ret_baseline);
+
+/* Did it come from a baseline file, which has the largest parts only? */
+static inline bool baseline_is_file(const struct measure *baseline)
+{
+	return !baseline->model;
+}
+
+/*
+ * Bytes of a part that a baseline file does not name: those that it does are all that were large enough, up to
+ * BASELINE_PARTS of a metric.
+ */
+struct range baseline_unnamed(const struct measure *baseline, enum metric metric);
+
+#define BASELINE_PARTS      8
+#define BASELINE_PART_LEAST (UINT64_C(1) << 20)
+
+/* Replaces the file as a whole, or leaves it; values that are RANGE_UNKNOWN are left out. 0 or a negative errno. */
 int baseline_write(const char *path, const struct measure *measure);
 
 #endif

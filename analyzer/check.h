@@ -44,16 +44,20 @@ struct check_line {
 	struct range spread; /* smallest and largest value among several runs (hull of their intervals) */
 	char *sentence; /* "+1.00 GiB: load_anonymous_copy_peak is 1.00 GiB, the baseline 0, the limit 64 MiB" */
 	struct growth grown
-		[CHECK_GROWN]; /* of an `over` line: what grew, most first, without what says the same twice */
+		[CHECK_GROWN]; /* of an `over` line: what grew, most first, without what says the same twice;
+		                 without a baseline what there is, `before` RANGE_UNKNOWN */
 	size_t grown_count;
+	char *details[CHECK_GROWN]; /* those of grown that were made for it, NULL */
 };
 
 struct check_result {
+	bool update;          /* the lines are those of a new baseline, `before` those of the old one */
 	const char *baseline; /* path, NULL */
 	const struct measures *measures;
 	int status; /* enum command_status */
 	char *verdict; /* one line: the worst line's sentence, or why nothing can be compared, or that all is well */
-	struct check_line *lines; /* worst first, then in the order of enum metric */
+	struct check_line
+		*lines; /* worst first; of `over` ones those of one kind of memory before sums, by bytes */
 	size_t line_count;
 	char **reasons; /* why not comparable: one sentence each */
 	size_t reason_count;
@@ -73,14 +77,20 @@ struct check_options {
 	const char *baseline, *junit, *benchmark; /* paths, NULL */
 	uint64_t budget, fit;
 	const char *budget_given, *fit_given;
-	struct check_limit *limits;
+	struct check_limit limits[METRIC_COUNT]; /* one for each metric at most */
 	size_t limit_count;
 };
 
-/* `baseline` may be NULL. 0 or -ENOMEM. */
+/*
+ * `baseline` may be NULL. With options->update nothing is compared with it: `before` is what it has, and the verdict and
+ * the status say whether these runs are to be its next values. 0 or a negative errno.
+ */
 int check_compare(const struct measures *measures, const struct measure *baseline,
                   const struct check_options *options, struct check_result *ret_result);
 void check_release(struct check_result *result);
+
+/* Writes the baseline of these runs, which a check with `update` found fit for it. 0 or a negative errno. */
+int check_update(const char *path, const struct measures *measures);
 
 /* Each writes the whole result; 0 or a negative errno. */
 int check_write_text(FILE *out, const struct check_result *result);

@@ -15,6 +15,8 @@ enum command_status {
 };
 
 int cmd_report(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_pack(int argc, char **argv);
 

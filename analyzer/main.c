@@ -14,6 +14,9 @@ struct command {
 /* The first one is meant when the first word is no command's name. */
 static const struct command commands[] = {
 	{"report", "[options] run.zst", "what happened and what to do next (needs not be named)", cmd_report},
+	{"diff", "[options] before after", "two runs side by side: what changed, and where", cmd_diff},
+	{"check", "[options] run.zst...", "does loading need more memory than before, or than it may?",
+         cmd_check},
 	{"dump", "[--units] run.zst", "the trace as JSON lines", cmd_dump},
 	{"pack", "scenario.jsonl -o run.zst", "JSON lines, or a scenario written by hand, as a trace",
          cmd_pack},

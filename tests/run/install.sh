@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What `make install` lays down works where it lies: the shim by its bare name from any folder, the recorder
-# found from there, the analyzer; and `make uninstall` leaves nothing.
+# found from there, the analyzer. `make install-sim` lays down what is ld.so's to find only by sparktrace-sim, which
+# recipe.sh uses. `make uninstall` leaves nothing of both.
 set -u
 unset MAKEFLAGS MAKELEVEL MFLAGS
 root=$T/root
@@ -44,8 +45,23 @@ else
 fi
 
 cd "$OLDPWD" || exit 1
+wanted=$(cd "$BUILD/tests/simcuda/lib" && find . -name 'lib*.so*' | sort)
+if make -s O="$BUILD" install-sim DESTDIR="$root" PREFIX=/usr && make -s O="$BUILD" install-sim DESTDIR="$root" PREFIX=/usr &&
+	[ "$(cd "$root/usr/lib/sparktrace-sim" && find . ! -name . | sort)" = "$wanted" ] &&
+	[ "$(find "$root/usr/lib" -maxdepth 1 ! -type d)" = "$root/usr/lib/libsparktrace.so" ]; then
+	echo "ok install_sim_in_a_folder_of_its_own"
+else
+	echo "not ok install_sim_in_a_folder_of_its_own - $(find "$root/usr/lib" | tr '\n' ' ')"
+fi
+odd=$(find "$root" -type f ! -perm 755 ! \( -name '*.h' -perm 644 \))
+if [ -z "$odd" ] && [ -x "$root/usr/bin/sparktrace-sim" ] && [ "$(readlink "$root/usr/lib/sparktrace-sim/libcudart.so")" = libcudart.so.13 ]; then
+	echo "ok install_modes"
+else
+	echo "not ok install_modes - $odd"
+fi
+
 make -s O="$BUILD" uninstall DESTDIR="$root" PREFIX=/usr
-left=$(find "$root" -type f)
+left=$(find "$root" ! -type d -o -name '*sparktrace*')
 if [ -z "$left" ]; then
 	echo "ok uninstall"
 else

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Protects what is called a difference between two runs: not what is noise, nothing that intervals leave open, everything
+ * that is beyond both; and that a script is told the same.
+ */
+#include <analyzer/commands.h>
+#include <analyzer/diff.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define MIB UINT64_C(1048576)
+#define GIB (UINT64_C(1024) * MIB)
+
+#define PARTS 4
+
+/* Two runs of the same program, until a test changes one. */
+struct pair {
+	struct model models[2];
+	struct measure measures[2];
+	struct part parts[2][PARTS];
+	struct diff_options options;
+	struct diff diff;
+};
+
+static void make_side(struct pair *pair, int side)
+{
+	struct measure *measure = &pair->measures[side];
+
+	pair->models[side].device_peak = 4 * GIB;
+	*measure = (struct measure){
+		.path = side ? "after.zst" : "before.zst",
+		.finished = true,
+		.weights = 4 * GIB,
+		.model = &pair->models[side],
+		.scale = {.threads = 1,
+	                  .largest_tensor = 256 * MIB,
+	                  .mappings = 2,
+	                  .page_size = 4096,
+	                  .released = 512 * MIB},
+		.fingerprint = {.allocator = "plain",
+	                        .device = "unified",
+	                        .relief = "off",
+	                        .page_size = 4096,
+	                        .threads = 1,
+	                        .processes = 1,
+	                        .heap_threshold = MIB},
+		.breakdown = {pair->parts[side], 0},
+	};
+	for (int i = 0; i < METRIC_COUNT; i++)
+		measure->values[i] = range_of(metric_rows[i].unit == METRIC_RATIO ? METRIC_RATIO_ONE : GIB);
+}
+
+static int pair_up(void **state)
+{
+	struct pair *pair = calloc(1, sizeof(*pair));
+
+	make_side(pair, 0);
+	make_side(pair, 1);
+	*state = pair;
+	return 0;
+}
+
+static int pair_down(void **state)
+{
+	struct pair *pair = *state;
+
+	diff_release(&pair->diff);
+	free(pair);
+	return 0;
+}
+
+static const struct diff *compared(struct pair *pair)
+{
+	diff_release(&pair->diff);
+	assert_int_equal(diff_compare(&pair->measures[0], &pair->measures[1], &pair->options, &pair->diff),
+	                 0);
+	return &pair->diff;
+}
+
+static enum diff_state state_of(struct pair *pair, enum metric metric, struct range before,
+                                struct range after)
+{
+	pair->measures[0].values[metric] = before;
+	pair->measures[1].values[metric] = after;
+	return compared(pair)->peaks[metric].state;
+}
+
+static void part(struct pair *pair, int side, enum metric metric, enum part_kind kind, char *name,
+                 uint64_t bytes)
+{
+	struct breakdown *breakdown = &pair->measures[side].breakdown;
+
+	assert_true(breakdown->count < PARTS);
+	breakdown->parts[breakdown->count++] = (struct part){metric, kind, name, range_of(bytes), NULL};
+}
+
+static void test_nothing(void **state)
+{
+	assert_string_equal(compared(*state)->verdict, "nothing changed above the noise");
+	assert_int_equal(((struct pair *)*state)->diff.note_count, 0);
+}
+
+static void test_noise(void **state)
+{
+	struct range gib = range_of(GIB), small = range_of(10 * MIB);
+
+	/* 1 MiB, and 0.1 %: of 1 GiB that is 1.02 MiB. */
+	assert_int_equal(state_of(*state, METRIC_DEVICE, small, range_of(11 * MIB)), DIFF_SAME);
+	assert_int_equal(state_of(*state, METRIC_DEVICE, small, range_of(11 * MIB + 1)), DIFF_GREW);
+	assert_int_equal(state_of(*state, METRIC_DEVICE, small, range_of(9 * MIB - 1)), DIFF_SHRANK);
+	assert_int_equal(state_of(*state, METRIC_DEVICE, gib, range_of(GIB + MIB + 1)), DIFF_SAME);
+	assert_int_equal(state_of(*state, METRIC_DEVICE, gib, range_of(GIB + GIB / 1000 + 1)), DIFF_GREW);
+	assert_int_equal(state_of(*state, METRIC_FACTOR, range_of(10000), range_of(10010)), DIFF_SAME);
+	assert_int_equal(state_of(*state, METRIC_FACTOR, range_of(10000), range_of(10011)), DIFF_GREW);
+	/* What is sampled has the tolerance of its metric. */
+	assert_int_equal(state_of(*state, METRIC_POOL, gib, range_of(3 * GIB)), DIFF_SAME);
+	assert_int_equal(state_of(*state, METRIC_POOL, gib, range_of(3 * GIB + 1)), DIFF_GREW);
+}
+
+/* A tensor for each thread may be staged, or not, at the instant of the peak. */
+static void test_scheduling(void **state)
+{
+	struct pair *pair = *state;
+	struct range gib = range_of(GIB), more = range_of(GIB + 512 * MIB);
+
+	assert_int_equal(state_of(pair, METRIC_STAGING, gib, more), DIFF_GREW);
+	pair->measures[0].scale.threads = pair->measures[1].scale.threads = 2;
+	assert_int_equal(state_of(pair, METRIC_STAGING, gib, more), DIFF_SAME);
+	assert_int_equal(state_of(pair, METRIC_STAGING, gib, range_of(GIB + 514 * MIB)), DIFF_GREW);
+	/* Device memory by a segment of the allocator. */
+	assert_int_equal(state_of(pair, METRIC_DEVICE, gib, range_of(GIB + 40 * MIB)), DIFF_SAME);
+	assert_int_equal(state_of(pair, METRIC_DEVICE, gib, range_of(GIB + 44 * MIB)), DIFF_GREW);
+	/* What was not there is no matter of scheduling. */
+	assert_int_equal(state_of(pair, METRIC_STAGING, range_of(0), range_of(2 * MIB)), DIFF_GREW);
+	assert_int_equal(state_of(pair, METRIC_STAGING, range_of(100 * MIB), range_of(0)), DIFF_SHRANK);
+	assert_int_equal(state_of(pair, METRIC_STAGING, range_of(100 * MIB), range_of(203 * MIB)), DIFF_GREW);
+}
+
+/* Files come and go with two threads: one of them more may be there, unless it stays. */
+static void test_scheduling_of_files(void **state)
+{
+	struct pair *pair = *state;
+	struct range gib = range_of(GIB);
+
+	assert_int_equal(state_of(pair, METRIC_MAPPED, gib, range_of(GIB + 512 * MIB)), DIFF_GREW);
+	pair->measures[0].scale.threads = pair->measures[1].scale.threads = 2;
+	assert_int_equal(state_of(pair, METRIC_MAPPED, gib, range_of(GIB + 512 * MIB)), DIFF_SAME);
+	assert_int_equal(state_of(pair, METRIC_MAPPED, gib, range_of(GIB + 514 * MIB)), DIFF_GREW);
+	assert_int_equal(state_of(pair, METRIC_ANON, range_of(0), range_of(2 * MIB)), DIFF_GREW);
+	/* Which one is mapped when most is: no difference while the whole is the same. */
+	part(pair, 0, METRIC_MAPPED, PART_FILE, "a", 600 * MIB);
+	part(pair, 1, METRIC_MAPPED, PART_FILE, "b", 600 * MIB);
+	state_of(pair, METRIC_MAPPED, gib, gib);
+	assert_int_equal(pair->diff.load.count, 0);
+	assert_int_equal(pair->diff.load.moved, 2);
+	state_of(pair, METRIC_MAPPED, gib, range_of(2 * GIB));
+	assert_int_equal(pair->diff.load.count, 2);
+	pair->measures[0].scale.released = pair->measures[1].scale.released = 0;
+	assert_int_equal(state_of(pair, METRIC_MAPPED, gib, range_of(GIB + 512 * MIB)), DIFF_GREW);
+}
+
+static void test_intervals(void **state)
+{
+	struct range open = {GIB, UINT64_MAX}, wide = {0, 2 * GIB}, high = {3 * GIB, 4 * GIB};
+
+	assert_int_equal(state_of(*state, METRIC_ANON, wide, wide), DIFF_CANNOT_TELL);
+	assert_int_equal(state_of(*state, METRIC_ANON, wide, high), DIFF_GREW);
+	assert_int_equal(state_of(*state, METRIC_ANON, high, wide), DIFF_SHRANK);
+	assert_int_equal(state_of(*state, METRIC_ANON, range_of(0), open), DIFF_GREW);
+	assert_int_equal(state_of(*state, METRIC_ANON, open, range_of(0)), DIFF_SHRANK);
+	assert_int_equal(state_of(*state, METRIC_ANON, open, range_of(2 * GIB)), DIFF_CANNOT_TELL);
+	assert_int_equal(state_of(*state, METRIC_ANON, RANGE_UNKNOWN, range_of(0)), DIFF_CANNOT_TELL);
+	assert_non_null(
+		strstr(((struct pair *)*state)->diff.verdict, "cannot tell of load_anonymous_copy_peak"));
+	/* What is certain of it counts. */
+	state_of(*state, METRIC_ANON, wide, high);
+	assert_int_equal(((struct pair *)*state)->diff.peaks[METRIC_ANON].change.lo, (int64_t)GIB);
+	assert_int_equal(((struct pair *)*state)->diff.peaks[METRIC_ANON].change.hi, (int64_t)(4 * GIB));
+}
+
+static void test_verdict(void **state)
+{
+	struct pair *pair = *state;
+
+	part(pair, 0, METRIC_ANON, PART_FILE, "a.bin", 0);
+	part(pair, 1, METRIC_ANON, PART_FILE, "a.bin", 512 * MIB);
+	part(pair, 1, METRIC_ANON, PART_TENSOR, "w", 512 * MIB);
+	part(pair, 1, METRIC_ANON, PART_STACK, "map < load_file < main < <module>", 512 * MIB);
+	pair->measures[1].values[METRIC_MODELLED] = range_of(GIB + 512 * MIB);
+	pair->measures[1].values[METRIC_MAPPED] = range_of(8 * GIB);
+	/* The sum and address space do not come before what is in it. */
+	state_of(pair, METRIC_ANON, range_of(0), range_of(512 * MIB));
+	assert_string_equal(
+		pair->diff.verdict,
+		"+512.0 MiB load_anonymous_copy_peak: 0 bytes -> 512.0 MiB; file a.bin; tensor w; "
+		"stack map < load_file");
+	state_of(pair, METRIC_DEVICE, range_of(4 * GIB), range_of(2 * GIB));
+	assert_string_equal(pair->diff.verdict, "-2.00 GiB load_device_peak: 4.00 GiB -> 2.00 GiB");
+}
+
+/* Of three threads: a tensor more is within what an allocator's segments move, but it is there. */
+static void test_verdict_of_a_part(void **state)
+{
+	struct pair *pair = *state;
+
+	pair->measures[0].scale.threads = pair->measures[1].scale.threads = 3;
+	part(pair, 0, METRIC_DEVICE, PART_STACK, "alloc < load", GIB);
+	part(pair, 1, METRIC_DEVICE, PART_STACK, "alloc < load", GIB + 40 * MIB);
+	part(pair, 1, METRIC_DEVICE, PART_TENSOR, "head", 40 * MIB);
+	state_of(pair, METRIC_DEVICE, range_of(GIB), range_of(GIB + 40 * MIB));
+	assert_string_equal(
+		pair->diff.verdict,
+		"+40.0 MiB tensor head: 0 bytes -> 40.0 MiB of load_device_peak, which is the same "
+		"within the noise");
+}
+
+static void test_parts_by_bytes(void **state)
+{
+	struct pair *pair = *state;
+
+	part(pair, 0, METRIC_HOST, PART_FILE, "gone", 300 * MIB);
+	part(pair, 0, METRIC_HOST, PART_FILE, "kept", 5 * MIB);
+	part(pair, 1, METRIC_HOST, PART_FILE, "kept", 5 * MIB + 100);
+	part(pair, 1, METRIC_HOST, PART_FILE, "new", 200 * MIB);
+	part(pair, 1, METRIC_HOST, PART_FILE, "newer", 300 * MIB);
+	compared(pair);
+	assert_int_equal(pair->diff.load.count, 3);
+	assert_int_equal(pair->diff.load.small, 1);
+	assert_string_equal(pair->diff.load.parts[0].growth->name, "newer");
+	assert_string_equal(pair->diff.load.parts[1].growth->name, "gone");
+	assert_string_equal(pair->diff.load.parts[2].growth->name, "new");
+}
+
+/* --- --fail-on ------------------------------------------------------------------------------------------ */
+
+static int status_on(struct pair *pair, const char *fail_on)
+{
+	char *argv[] = {"diff", "--fail-on", (char *)fail_on, "a", "b", NULL};
+	int first;
+
+	assert_int_equal(diff_options_parse(5, argv, &pair->options, &first), 0);
+	assert_int_equal(first, 3);
+	return compared(pair)->status;
+}
+
+static void test_fail_on(void **state)
+{
+	struct pair *pair = *state;
+
+	assert_int_equal(status_on(pair, "0"), COMMAND_OK);
+	/* Noise is no growth, whatever is asked for. */
+	pair->measures[1].values[METRIC_HOST] = range_of(GIB + MIB);
+	assert_int_equal(status_on(pair, "0"), COMMAND_OK);
+	pair->measures[1].values[METRIC_HOST] = range_of(GIB + 100 * MIB);
+	assert_int_equal(status_on(pair, "100MiB"), COMMAND_OK);
+	assert_int_equal(status_on(pair, "99MiB"), COMMAND_OVER);
+	assert_int_equal(status_on(pair, "load_device_peak=1MiB"), COMMAND_OK);
+	assert_int_equal(status_on(pair, "load_host_peak=1MiB"), COMMAND_OVER);
+	assert_string_equal(pair->diff.failures[0], "load_host_peak grew by more than 1.0 MiB: +100.0 MiB");
+	/* Its own tolerance is max(5 %, 64 MiB). */
+	assert_int_equal(status_on(pair, "load_host_peak"), COMMAND_OVER);
+	pair->measures[1].values[METRIC_HOST] = range_of(GIB + 64 * MIB);
+	assert_int_equal(status_on(pair, "load_host_peak"), COMMAND_OK);
+	pair->measures[1].values[METRIC_FACTOR] = range_of(10201);
+	assert_int_equal(status_on(pair, "load_factor"), COMMAND_OVER);
+	assert_int_equal(status_on(pair, "load_factor=0.03"), COMMAND_OK);
+	pair->models[1].device_peak = 8 * GIB;
+	assert_int_equal(status_on(pair, "1GiB"), COMMAND_OVER);
+	assert_int_equal(status_on(pair, "load_device_peak"), COMMAND_OK);
+}
+
+static void test_fail_on_cannot_tell(void **state)
+{
+	struct pair *pair = *state;
+
+	assert_int_equal(status_on(pair, "pool_peak"), COMMAND_CANNOT_TELL);
+	pair->measures[1].values[METRIC_ANON] = (struct range){GIB, 2 * GIB};
+	assert_int_equal(status_on(pair, "10MiB"), COMMAND_CANNOT_TELL);
+	assert_int_equal(status_on(pair, "load_host_peak"), COMMAND_OK);
+	/* What is found outweighs what cannot be told. */
+	pair->measures[1].values[METRIC_HOST] = range_of(2 * GIB);
+	assert_int_equal(status_on(pair, "10MiB"), COMMAND_OVER);
+	pair->measures[1].gaps[METRIC_DEVICE] = "not seen";
+	assert_int_equal(status_on(pair, "load_device_peak"), COMMAND_CANNOT_TELL);
+	assert_non_null(strstr(pair->diff.failures[0], "not seen"));
+	pair->measures[1].unusable = "events were lost";
+	assert_int_equal(status_on(pair, "load_staging_peak"), COMMAND_CANNOT_TELL);
+	/* More than that was proven before the loss; but of the baseline more may have been lost. */
+	assert_int_equal(status_on(pair, "load_host_peak"), COMMAND_OVER);
+	pair->measures[1].unusable = NULL;
+	pair->measures[0].unusable = "events were lost";
+	assert_int_equal(status_on(pair, "load_host_peak"), COMMAND_CANNOT_TELL);
+}
+
+static void test_wrong_options(void **state)
+{
+	static const char *const wrong[] = {
+		"", "load_x", "load_x=1", "load_factor=x", "load_host_peak=", "-1", "=1", "load_factor=-1"};
+	struct diff_options options;
+	int first, said = dup(STDERR_FILENO);
+
+	(void)state;
+	assert_non_null(freopen("/dev/null", "w", stderr));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char *argv[] = {"diff", "--fail-on", (char *)wrong[i], NULL};
+
+		if (!diff_options_parse(3, argv, &options, &first))
+			fail_msg("\"%s\" was taken", wrong[i]);
+	}
+	dup2(said, STDERR_FILENO);
+	close(said);
+}
+
+/* --- what is said --------------------------------------------------------------------------------------- */
+
+static void test_notes(void **state)
+{
+	struct measure_version old[] = {{"safetensors", "0.7.0"}, {"torch", "2.15.0"}};
+	struct measure_version new[] = {{"fastsafetensors", "0.1"}, {"safetensors", "0.8.0"}};
+	struct pair *pair = *state;
+	const struct diff *diff;
+
+	pair->measures[0].versions = old;
+	pair->measures[1].versions = new;
+	pair->measures[0].version_count = pair->measures[1].version_count = 2;
+	pair->measures[1].fingerprint.device = "simulated";
+	pair->measures[1].fingerprint.page_size = 65536;
+	pair->measures[1].weights = 5 * GIB;
+	pair->measures[1].finished = false;
+	diff = compared(pair);
+	assert_int_equal(diff->note_count, 7);
+	assert_string_equal(diff->notes[0],
+	                    "after.zst: the load did not come to its end, its peaks may have been higher");
+	assert_string_equal(diff->notes[1], "not alike: device \"unified\" -> \"simulated\"");
+	assert_string_equal(diff->notes[2], "not alike: bytes of a page 4096 -> 65536");
+	assert_string_equal(diff->notes[3], "fastsafetensors 0.1 loads now, and did not before");
+	assert_string_equal(diff->notes[4], "safetensors 0.7.0 -> 0.8.0");
+	assert_string_equal(diff->notes[5], "torch 2.15.0 loaded before, and no more");
+	assert_string_equal(diff->notes[6], "the weights are not the same: 4.00 GiB -> 5.00 GiB");
+}
+
+/* Both forms, of values that are known, half known and not at all: valid JSON, and every unknown is null. */
+static void test_json(void **state)
+{
+	struct pair *pair = *state;
+	const json_t *rows, *row;
+	json_t *root;
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	pair->measures[1].values[METRIC_ANON] = (struct range){2 * GIB, UINT64_MAX};
+	pair->measures[0].values[METRIC_HOST] = RANGE_UNKNOWN;
+	pair->measures[0].values[METRIC_FACTOR] = RANGE_UNKNOWN;
+	part(pair, 1, METRIC_ANON, PART_FILE, "a \"quoted\" \\ name", 512 * MIB);
+	assert_int_equal(diff_write(out, compared(pair), EMIT_JSON), 0);
+	fclose(out);
+	root = json_loads(text, 0, NULL);
+	assert_non_null(root);
+	rows = json_object_get(json_object_get(root, "peaks"), "rows");
+	assert_int_equal(json_array_size(rows), DIFF_PEAKS);
+	row = json_array_get(rows, METRIC_ANON);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(row, "change"), "low_bytes")),
+	                 GIB);
+	assert_true(json_is_null(json_object_get(json_object_get(row, "change"), "high_bytes")));
+	assert_true(json_is_null(json_object_get(json_object_get(row, "after"), "high_bytes")));
+	assert_true(json_is_null(json_object_get(json_array_get(rows, METRIC_HOST), "before")));
+	assert_true(json_is_null(json_object_get(json_array_get(rows, METRIC_FACTOR), "before_low")));
+	assert_string_equal(json_string_value(json_object_get(json_object_get(root, "verdict"), "text")),
+	                    pair->diff.verdict);
+	json_decref(root);
+	free(text);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, pair_up, pair_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_nothing),
+		TEST(test_noise),
+		TEST(test_scheduling),
+		TEST(test_scheduling_of_files),
+		TEST(test_intervals),
+		TEST(test_verdict),
+		TEST(test_verdict_of_a_part),
+		TEST(test_parts_by_bytes),
+		TEST(test_fail_on),
+		TEST(test_fail_on_cannot_tell),
+		TEST(test_wrong_options),
+		TEST(test_notes),
+		TEST(test_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
