@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What makes a comparison doubtful, and what else is not alike. */
+#include "baseline.h"
 #include "diff_parts.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -38,37 +38,30 @@ static int note_measure(struct diff *diff, const struct measure *measure)
 	return error;
 }
 
-static int note_number(struct diff *diff, const char *what, uint64_t before, uint64_t after)
-{
-	char old[24] = "unknown", new[24] = "unknown";
-
-	if (before == after)
-		return 0;
-	if (before != ST_UNKNOWN)
-		snprintf(old, sizeof(old), "%" PRIu64, before);
-	if (after != ST_UNKNOWN)
-		snprintf(new, sizeof(new), "%" PRIu64, after);
-	return note(diff, "not alike: %s %s -> %s", what, old, new);
-}
-
-static int note_text(struct diff *diff, const char *what, const char *before, const char *after)
-{
-	return strcmp(before, after) ? note(diff, "not alike: %s \"%s\" -> \"%s\"", what, before, after) : 0;
-}
-
-static int note_fingerprint(struct diff *diff)
+static int note_circumstance(struct diff *diff, const struct fingerprint_row *row)
 {
 	const struct fingerprint *old = &diff->before->fingerprint, *new = &diff->after->fingerprint;
-	int error = note_text(diff, "allocator", old->allocator, new->allocator);
+	char *before, *after;
+	int error = -ENOMEM;
 
-	error = error ? error : note_text(diff, "device", old->device, new->device);
-	error = error ? error : note_text(diff, "SPARKTRACE_RELIEF", old->relief, new->relief);
-	error = error ? error
-	              : note_number(diff, "bytes from which host blocks are recorded", old->heap_threshold,
-	                            new->heap_threshold);
-	error = error ? error : note_number(diff, "threads that load", old->threads, new->threads);
-	error = error ? error : note_number(diff, "bytes of a page", old->page_size, new->page_size);
-	return error ? error : note_number(diff, "processes", old->processes, new->processes);
+	if (fingerprint_equal(row, old, new))
+		return 0;
+	before = fingerprint_text(row, old);
+	after = fingerprint_text(row, new);
+	if (before && after)
+		error = note(diff, "another %s: %s -> %s", row->label, before, after);
+	free(before);
+	free(after);
+	return error;
+}
+
+static int note_circumstances(struct diff *diff)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < FINGERPRINT_ROWS; i++)
+		error = note_circumstance(diff, &fingerprint_rows[i]);
+	return error;
 }
 
 /* Both are sorted by name. */
@@ -106,12 +99,28 @@ static int note_weights(struct diff *diff)
 	return note(diff, "the weights are not the same: %s -> %s", old, new);
 }
 
+/* load_host_peak is of large blocks. */
+static int note_uncounted(struct diff *diff)
+{
+	uint64_t grown = bytes_sub(diff->after->uncounted, diff->before->uncounted);
+	char text[METRIC_TEXT];
+
+	if (grown <= DIFF_ALLOWANCE)
+		return 0;
+	metric_print(METRIC_MODELLED, range_of(grown), text);
+	return note(diff,
+	            "by samples, %s more came with the load in memory that no metric counts (host blocks "
+	            "below SPARKTRACE_HEAP_THRESHOLD)",
+	            text);
+}
+
 int diff_notes(struct diff *diff)
 {
 	int error = note_measure(diff, diff->before);
 
 	error = error ? error : note_measure(diff, diff->after);
-	error = error ? error : note_fingerprint(diff);
+	error = error ? error : note_circumstances(diff);
 	error = error ? error : note_versions(diff);
-	return error ? error : note_weights(diff);
+	error = error ? error : note_weights(diff);
+	return error ? error : note_uncounted(diff);
 }

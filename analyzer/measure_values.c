@@ -61,10 +61,15 @@ static uint64_t files_released(const struct measured *processes, size_t count)
 	return most;
 }
 
-/* H holds S outside P, and whatever is counted of host blocks. */
+/*
+ * H holds S outside P, whatever is counted of host blocks, and anonymous copies until somebody looks at them. How much of
+ * these it held when it was highest is chance: no more is said than what is left without all of them.
+ */
 static uint64_t uncounted(const struct load *load)
 {
-	return bytes_sub(load->host.lo, bytes_add(load->peaks[LOAD_PEAK_HOST].hi, load->staging));
+	uint64_t known = bytes_add(load->peaks[LOAD_PEAK_HOST].hi, load->staging);
+
+	return bytes_sub(load->host.lo, bytes_add(known, load->peaks[LOAD_PEAK_ANON].hi));
 }
 
 void measure_values(struct measure *measure, const struct model *whole, const struct measured *processes,

@@ -107,7 +107,7 @@ def diff(before, after, *options):
 
 
 def check_same(name, before, after):
-    """Nothing above the noise, and --fail-on finds nothing either."""
+    """Nothing above the noise, and --fail-on finds nothing either. Which threads get a shard is chance."""
     from e2e import facts
     from simledger import check
 
@@ -117,7 +117,7 @@ def check_same(name, before, after):
     check(name, facts(
         ("status", status, 0), ("first line", first, "nothing changed above the noise"),
         ("parts", [part["name"] for kind in ("files", "tensors", "stacks") for part in root[kind]["parts"]], []),
-        ("peaks", different, []), ("notes", root["notes"], []),
+        ("peaks", different, []), ("notes", [note["text"] for note in root["notes"] if "loader threads" not in note["text"]], []),
     ))
 
 

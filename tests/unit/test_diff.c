@@ -237,8 +237,6 @@ static void test_parts_by_bytes(void **state)
 	assert_string_equal(pair->diff.load.parts[2].growth->name, "new");
 }
 
-/* --- --fail-on ------------------------------------------------------------------------------------------ */
-
 static int status_on(struct pair *pair, const char *fail_on)
 {
 	char *argv[] = {"diff", "--fail-on", (char *)fail_on, "a", "b", NULL};
@@ -317,8 +315,6 @@ static void test_wrong_options(void **state)
 	close(said);
 }
 
-/* --- what is said --------------------------------------------------------------------------------------- */
-
 static void test_notes(void **state)
 {
 	struct measure_version old[] = {{"safetensors", "0.7.0"}, {"torch", "2.15.0"}};
@@ -332,13 +328,14 @@ static void test_notes(void **state)
 	pair->measures[1].fingerprint.device = "simulated";
 	pair->measures[1].fingerprint.page_size = 65536;
 	pair->measures[1].weights = 5 * GIB;
+	pair->measures[1].uncounted = 65 * MIB;
 	pair->measures[1].finished = false;
 	diff = compared(pair);
-	assert_int_equal(diff->note_count, 7);
+	assert_int_equal(diff->note_count, 8);
 	assert_string_equal(diff->notes[0],
 	                    "after.zst: the load did not come to its end, its peaks may have been higher");
-	assert_string_equal(diff->notes[1], "not alike: device \"unified\" -> \"simulated\"");
-	assert_string_equal(diff->notes[2], "not alike: bytes of a page 4096 -> 65536");
+	assert_string_equal(diff->notes[1], "another kind of device: unified -> simulated");
+	assert_string_equal(diff->notes[2], "another page size: 4096 bytes -> 65536 bytes");
 	assert_string_equal(diff->notes[3], "fastsafetensors 0.1 loads now, and did not before");
 	assert_string_equal(diff->notes[4], "safetensors 0.7.0 -> 0.8.0");
 	assert_string_equal(diff->notes[5], "torch 2.15.0 loaded before, and no more");
