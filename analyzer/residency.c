@@ -286,6 +286,10 @@ int residency_record(struct residency *residency, const struct st_record *record
 		staging_over(residency);
 	if (residency->held.leaving)
 		held_leave(residency);
+	if (residency->carried_count)
+		carry_over(residency, record);
+	if (record->kind == ST_KIND_free)
+		carry_free(residency, (const void *)record);
 	if (record->kind == ST_KIND_remap)
 		return remap_record(residency, (const void *)record);
 	replay_record(&residency->replay, record);
@@ -318,6 +322,8 @@ int residency_record(struct residency *residency, const struct st_record *record
 		if (residency->replay.loading)
 			block_asked(residency, REGION_HOST, &residency->replay.host,
 			            ((const struct st_ev_alloc *)record)->addr);
+		if (residency->carried_count)
+			carry_alloc(residency, (const void *)record);
 		break;
 	case ST_KIND_pinned_alloc:
 		held_pinned(residency, (const void *)record);

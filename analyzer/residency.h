@@ -172,6 +172,15 @@ struct under_way {
 
 #define UNDER_WAY_MAX 16
 
+/* What a released block held, until its thread's next record tells whether realloc() carries it along. */
+struct carried {
+	uint32_t thread;
+	bool source;    /* weights were copied from the block */
+	uint64_t bytes; /* of the block, 0: free */
+};
+
+#define CARRIED_MAX 16
+
 struct holding {
 	struct kept kept; /* `device` alone is used */
 	uint32_t stack;
@@ -194,6 +203,8 @@ struct residency {
 	struct livemap anon;    /* a: mapping slot and certainty, b: file offset minus address */
 	struct livemap staged;  /* a: file + 1 (0: unknown) and whether pinned */
 	struct under_way under_way[UNDER_WAY_MAX];
+	struct carried carried[CARRIED_MAX];
+	unsigned carried_count, carried_turn; /* in use; the next to be given up for another one */
 	struct pending *pending;
 	size_t pending_count;
 	struct anon_cap *caps; /* ascending serial */
@@ -219,8 +230,8 @@ struct residency {
 	uint32_t staging_epoch, anon_epoch, mapped_epoch; /* of the moments kept by residency_keep_peak() */
 	uint64_t staged_since; /* S in host blocks that were asked for since the load began */
 	/*
-	 * Where in host blocks weights will be read: from the survey, by HOST_SERIAL, a and b the first and the last place;
-	 * and those places while they wait for their first bytes. What will be S is no other memory before that.
+	 * Where in host blocks weights will be read: from the survey, by fill_key(); and those places while they wait for
+	 * their first bytes. What will be S is no other memory before that.
 	 */
 	struct livemap fills, awaited;
 	const struct livemap *known_fills; /* of an earlier pass, NULL */

@@ -62,6 +62,25 @@ static void content_put(struct residency *residency, const struct span *piece)
 		held_content(residency, piece, 1);
 }
 
+void content_carry(struct residency *residency, uint64_t lo, uint64_t hi, uint64_t to)
+{
+	uint64_t shift = to - lo;
+	struct span piece;
+
+	while (lo < hi && livemap_next(&residency->content, lo, &piece) && piece.lo < hi) {
+		piece.lo = bytes_max(lo, piece.lo);
+		piece.hi = lo = bytes_min(hi, piece.hi);
+		content_gone(residency, piece.lo, piece.hi);
+		if (piece.a & CONTENT_DEVICE)
+			continue;
+		piece.lo += shift;
+		piece.hi += shift;
+		piece.a = content_file(piece.a) | held_read_word(residency, piece.lo);
+		piece.b -= shift;
+		content_put(residency, &piece);
+	}
+}
+
 /* Is there device memory, or does the entry point say so? */
 static bool address_is_device(const struct residency *residency, uint64_t address)
 {

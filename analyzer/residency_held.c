@@ -193,6 +193,8 @@ uint64_t held_read_word(const struct residency *residency, uint64_t address)
 {
 	struct span where;
 
+	if (address >= CARRIED_FROM)
+		return 0;
 	switch (replay_region(&residency->replay, address, &where)) {
 	case REGION_HOST:
 		return where.a & HOST_SINCE

@@ -155,6 +155,21 @@ void staging_gone(struct residency *residency, uint64_t lo, uint64_t hi);
 /* A read is about to fill [lo, hi), for residency_fresh(). */
 void staging_note_filled(struct residency *residency, uint64_t lo, uint64_t hi);
 
+/* What lies in [lo, hi), and copies out of it that are not over, is at `to` now; there is no such buffer any more. */
+void staging_carry(struct residency *residency, uint64_t lo, uint64_t hi, uint64_t to);
+void staging_forget(struct residency *residency, uint64_t lo, uint64_t hi);
+
+/*
+ * realloc() (residency_carry.c). Any record, before it is replayed: one that shows that there was none, and a release
+ * that may be the first half of one. The block of this record came from realloc().
+ */
+void carry_over(struct residency *residency, const struct st_record *record);
+void carry_free(struct residency *residency, const struct st_ev_free *record);
+void carry_alloc(struct residency *residency, const struct st_ev_alloc *record);
+
+/* Where carried content waits: no program has addresses from here on. It counts nowhere. */
+#define CARRIED_FROM (UINT64_C(1) << 63)
+
 /*
  * Copies of unknown content (residency_unknown.c). What kind of memory is at `address`? May these bytes be of a
  * file with something not yet accounted for? Does the block at `src` hold weights that were converted or quantised
@@ -166,6 +181,8 @@ bool source_converts(struct residency *residency, uint64_t src, uint32_t copied_
 
 /* Content (residency_content.c). */
 void content_gone(struct residency *residency, uint64_t lo, uint64_t hi);
+/* What host memory held at [lo, hi) is at `to` now. */
+void content_carry(struct residency *residency, uint64_t lo, uint64_t hi, uint64_t to);
 void content_read(struct residency *residency, const struct st_ev_read *record, uint32_t file);
 void content_copy(struct residency *residency, const struct st_ev_copy *record);
 void content_memset(struct residency *residency, const struct st_ev_memset *record);

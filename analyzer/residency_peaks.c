@@ -33,46 +33,67 @@ void block_waits_no_more(struct residency *residency, uint64_t lo, uint64_t hi)
 		               livemap_cut(&residency->awaited, lo, hi, awaited_removed, residency));
 }
 
-/* The block will be read into: that part of it is no other memory until then. */
+/*
+ * Where in host blocks weights are read, of all blocks in one map: the block's serial number, then the place in it in units
+ * of 64 bytes. Whoever reads into a block does so from beginning to end, in any order: pieces that touch become one.
+ */
+#define FILL_UNIT   6
+#define FILL_PLACES ((UINT64_C(1) << HOST_SERIAL) - 1)
+
+static uint64_t fill_key(const struct span *block, uint64_t address)
+{
+	return (block->a >> HOST_SERIAL) << HOST_SERIAL |
+	       bytes_min(FILL_PLACES, (address - block->lo) >> FILL_UNIT);
+}
+
+static uint64_t fill_address(const struct span *block, uint64_t key)
+{
+	return bytes_min(block->hi, block->lo + ((key & FILL_PLACES) << FILL_UNIT));
+}
+
+/* What of the block will be read into is no other memory until then. */
 static void block_await(struct residency *residency, const struct span *block)
 {
-	struct span fill, piece;
-	int error;
+	uint64_t key = fill_key(block, block->lo);
+	struct span fill;
 
-	if (residency->host_only || !residency->known_fills ||
-	    !livemap_find(residency->known_fills, block->a >> HOST_SERIAL, &fill))
+	if (residency->host_only || !residency->known_fills)
 		return;
-	piece = (struct span){block->lo + fill.a, bytes_min(block->hi, block->lo + fill.b),
-	                      (uint32_t)block->a, 0};
-	if (piece.lo >= piece.hi)
+	for (; livemap_next(residency->known_fills, key, &fill) && (fill.lo ^ key) <= FILL_PLACES;
+	     key = fill.hi) {
+		struct span piece = {fill_address(block, fill.lo), fill_address(block, fill.hi),
+		                     (uint32_t)block->a, 0};
+		int error = livemap_insert(&residency->awaited, &piece);
+
+		residency_note(residency, error);
+		if (!error)
+			sum_move(residency, LOAD_PEAK_HOST, piece.a, -(int64_t)(piece.hi - piece.lo), 0);
+	}
+}
+
+/* In the survey: for the pass that measures. */
+static void fill_note(struct residency *residency, const struct span *block, uint64_t lo, uint64_t hi)
+{
+	uint64_t unit = UINT64_C(1) << FILL_UNIT;
+	struct span fill = {.lo = fill_key(block, lo),
+	                    .hi = fill_key(block, bytes_min(hi, block->hi) + unit - 1)};
+	struct span there;
+
+	/* Most buffers are filled over and over again. */
+	if (livemap_find(&residency->fills, fill.lo, &there) && there.hi >= fill.hi)
 		return;
-	block_waits_no_more(residency, piece.lo, piece.hi);
-	error = livemap_insert(&residency->awaited, &piece);
-	residency_note(residency, error);
-	if (!error)
-		sum_move(residency, LOAD_PEAK_HOST, piece.a, -(int64_t)(piece.hi - piece.lo), 0);
+	residency_note(residency, livemap_cut(&residency->fills, fill.lo, fill.hi, NULL, NULL));
+	residency_note(residency, livemap_insert(&residency->fills, &fill));
 }
 
 void block_filled(struct residency *residency, uint64_t lo, uint64_t hi)
 {
-	struct span block, fill;
-	uint64_t serial;
+	struct span block;
 
-	if (!residency->survey) {
+	if (!residency->survey)
 		block_waits_no_more(residency, lo, hi);
-		return;
-	}
-	if (replay_region(&residency->replay, lo, &block) != REGION_HOST)
-		return;
-	serial = block.a >> HOST_SERIAL;
-	lo -= block.lo;
-	hi = bytes_min(hi, block.hi) - block.lo;
-	if (!livemap_remove(&residency->fills, serial, &fill)) {
-		lo = bytes_min(lo, fill.a);
-		hi = bytes_max(hi, fill.b);
-	}
-	fill = (struct span){serial, serial + 1, lo, hi};
-	residency_note(residency, livemap_insert_alone(&residency->fills, &fill));
+	else if (replay_region(&residency->replay, lo, &block) == REGION_HOST)
+		fill_note(residency, &block, lo, hi);
 }
 
 void block_asked(struct residency *residency, enum region region, const struct livemap *map, uint64_t address)

@@ -8,7 +8,8 @@
 
 #define STAGED_PINNED (UINT64_C(1) << 32)
 #define STAGED_SINCE  (UINT64_C(1) << 33) /* in a host block that was asked for since the load began */
-#define STAGED_STACK  34                  /* the stack that asked for the block follows, 0: unknown */
+#define STAGED_WAITS  (UINT64_C(1) << 34) /* carried by realloc(), and not there yet */
+#define STAGED_STACK  35                  /* the stack that asked for the block follows, 0: unknown */
 #define PENDING_MAX   4096u
 
 /* Staging is who asked for its block; a block of the load is less by it. Pinned blocks count as a whole. */
@@ -30,6 +31,8 @@ static void staged_count(struct residency *residency, const struct span *piece, 
 	uint32_t file = (uint32_t)piece->a;
 	uint64_t bytes = piece->hi - piece->lo;
 
+	if (piece->a & STAGED_WAITS)
+		return;
 	staged_sums(residency, piece, sign * (int64_t)bytes);
 	if (piece->a & STAGED_PINNED)
 		residency->staging_pinned += (uint64_t)sign * bytes;
@@ -61,7 +64,9 @@ void staging_fill(struct residency *residency, uint64_t lo, uint64_t hi, uint32_
 	if (residency->host_only || lo >= hi)
 		return;
 	region = replay_region(&residency->replay, lo, &where);
-	if (region == REGION_PINNED)
+	if (lo >= CARRIED_FROM)
+		piece.a |= STAGED_WAITS;
+	else if (region == REGION_PINNED)
 		piece.a |= STAGED_PINNED;
 	else if (region == REGION_HOST)
 		piece.a |= (where.a & HOST_SINCE ? STAGED_SINCE : 0) | (where.a & UINT32_MAX) << STAGED_STACK;
@@ -83,6 +88,36 @@ static void pending_drop(struct residency *residency, size_t i)
 	/* Pinned slots are filled again without a call that could be seen: what they held is not known any more. */
 	if (livemap_find(&residency->replay.pinned, pending.lo, &span))
 		content_gone(residency, pending.lo, pending.hi);
+}
+
+void staging_forget(struct residency *residency, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = residency->pending_count; i-- > 0;)
+		if (residency->pending[i].lo >= lo && residency->pending[i].lo < hi)
+			pending_drop(residency, i);
+	staging_gone(residency, lo, hi);
+}
+
+void staging_carry(struct residency *residency, uint64_t lo, uint64_t hi, uint64_t to)
+{
+	uint64_t shift = to - lo, next = lo;
+	struct span piece;
+
+	for (size_t i = 0; i < residency->pending_count; i++) {
+		struct pending *pending = &residency->pending[i];
+
+		if (pending->lo < lo || pending->lo >= hi)
+			continue;
+		pending->hi = bytes_min(hi, pending->hi) + shift;
+		pending->lo += shift;
+	}
+	while (next < hi && livemap_next(&residency->staged, next, &piece) && piece.lo < hi) {
+		piece.lo = bytes_max(next, piece.lo);
+		piece.hi = next = bytes_min(hi, piece.hi);
+		staging_gone(residency, piece.lo, piece.hi);
+		staging_fill(residency, piece.lo + shift, piece.hi + shift, (uint32_t)piece.a,
+		             piece.b - shift);
+	}
 }
 
 /* [lo, hi) was the source of a copy: it is free again when that is over. */

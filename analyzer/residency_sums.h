@@ -34,12 +34,14 @@ static inline void stack_sums_keep(struct stack_sums *sums)
 	sums->epoch++;
 }
 
-/* A sum at the moment that was kept last. */
+/* A sum at the moment that was kept last. More may have been taken off it than was there: of damage it is 0. */
 static inline struct range stack_sum_then(const struct stack_sums *sums, const struct stack_sum *sum)
 {
 	bool changed = sum->epoch == sums->epoch;
 	uint64_t bytes = changed ? sum->then : sum->now;
 
+	if (bytes > INT64_MAX)
+		return range_of(0);
 	return (struct range){bytes, bytes_add(bytes, changed ? sum->then_more : sum->now_more)};
 }
 

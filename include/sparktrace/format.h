@@ -118,8 +118,12 @@ _Static_assert(sizeof(struct st_file_head) == 320, "the file head has no padding
 #define ST_DEVICE_HOW(W) \
 	W(PLAIN, "plain") W(PITCHED, "pitched") W(MANAGED, "managed") W(ASYNC, "async") W(POOL, "pool") \
 	W(ARRAY, "array") W(IPC, "ipc") W(IMPORT, "import") W(CONTEXT, "context")
-/* How a host block was asked for. */
-#define ST_HOST_HOW(W) W(MALLOC, "malloc") W(CALLOC, "calloc") W(REALLOC, "realloc") W(ALIGNED, "aligned")
+/*
+ * How a host block was asked for. `realloc`: the free of the old block is the last event of this thread before; what it
+ * held is in the new one. `grown`: by realloc as well, of none or of one that is not in the trace, being small.
+ */
+#define ST_HOST_HOW(W) \
+	W(MALLOC, "malloc") W(CALLOC, "calloc") W(REALLOC, "realloc") W(ALIGNED, "aligned") W(GROWN, "grown")
 /* How file bytes were read. */
 #define ST_READ_HOW(W) \
 	W(READ, "read") W(PREAD, "pread") W(READV, "readv") W(PREADV, "preadv") W(FREAD, "fread") \

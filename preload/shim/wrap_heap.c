@@ -139,7 +139,7 @@ static __attribute__((noinline)) void *realloc_large(void *old, size_t size)
 	if (!block && size)
 		note_kept(old, seq);
 	if (is_large(size))
-		note_alloc(block, size, ST_HOST_REALLOC);
+		note_alloc(block, size, seq ? ST_HOST_REALLOC : ST_HOST_GROWN);
 	return block;
 }
 

@@ -94,8 +94,21 @@ def open_gguf(path):
     return {t.name: torch.from_numpy(t.data) for t in reader.tensors}
 
 
+def open_bytes(path):
+    """The whole file as Python reads it, and tensors that are views of that."""
+    import torch
+
+    with open(path, "rb") as file:
+        data = file.read()
+    return {
+        name: torch.frombuffer(data, dtype=torch.float32, offset=offset, count=size // 4)
+        for name, (offset, size) in safetensors_ranges(path).items()
+    }
+
+
 OPEN = {
     "torch": open_torch, "torch_mmap": lambda path: open_torch(path, mmap=True), "safetensors": open_safetensors, "gguf": open_gguf,
+    "bytes": open_bytes,
 }
 
 
@@ -124,6 +137,19 @@ def load(kind, path):
     other.start()
     other.join()
     print(json.dumps(told))
+
+
+def load_bytes(path):
+    """safetensors copies every tensor out of the bytes, which are gone before the first one goes to the device."""
+    import torch
+    from safetensors.torch import load
+
+    with open(path, "rb") as file:
+        tensors = load(file.read())
+    device = {name: tensor.cuda() for name, tensor in tensors.items()}
+    torch.cuda.synchronize()
+    time.sleep(0.3)
+    print(len(device))
 
 
 def load_file_cuda(path, deadly=False):
@@ -230,7 +256,7 @@ def files_are_told(name, r, told, path, slack, mapping, advice):
         ("loaded", unlike({path: file["loaded"]}, {path: total}, slack), {}), ("exact", file["exact"], not slack),
         ("order", file["order"], 1), ("opened", file["opened"], True),
         ("threads", {t["thread"] for t in file["threads"]} >= set(told["threads"]), True),
-        ("read", total <= file["read_bytes"] < total + MIB if slack else file["read_bytes"] < MIB, True),
+        ("read", file["read_bytes"] < MIB if mapping else total <= file["read_bytes"] < total + MIB, True),
         ("copied out of", mapped, [(mapping, total)] if mapping else []),
         ("advice", [a["advice"] for a in file["advice"]], advice),
         ("touched", 0 < file["first_touch_ns"] <= file["last_touch_ns"], True),
@@ -296,6 +322,32 @@ def through_slots(path, said):
     ))
 
 
+def through_bytes(path, said):
+    """safetensors.torch.load(): Python reads the file into one block and shrinks it by realloc(). That is staging all along,
+    and no other memory of the load, which is what safetensors copies out of it; the device has the file, by the ledger."""
+    from e2e import ANALYZE, Traced, cached, facts
+    from simledger import PYTHON, check
+
+    cached([path], warm=False)
+    run = Traced("bytes_load", PYTHON, "-W", "ignore", os.path.abspath(__file__), "load_bytes", path, files=[path])
+    r, total = run.report("--tensors"), sum(SIZES) * MIB
+    sizes = [line["size"] for line in run.ledger if line["op"].startswith("cuMemcpyHtoD") and line["size"] >= MIB]
+    measured = json.loads(subprocess.run(
+        [ANALYZE, "check", "--json", "--metric", "load_staging_peak=1", "--metric", "load_host_peak=1", run.trace],
+        capture_output=True, text=True, check=False).stdout)
+    value = {line["metric"]: (line["value_low_bytes"], line["value_high_bytes"]) for line in measured["lines"][:2]}
+    host = value["load_host_peak"]
+    whole = [record for record in run.dump("alloc") if record["how"] == "realloc" and record["size"] > total]
+    check("bytes_load", (run.rc or run.out.split() != [str(len(SIZES))]) and (run.rc, run.out, run.err[-200:]) or facts(
+        ("the block was shrunk", len(whole), 1), ("copies, ledger", sorted(sizes), sorted(size for _, size in said.values())),
+        ("staging", value["load_staging_peak"], (total, total)), ("staging, report", r["peak.load.staging_peak_bytes"], total),
+        ("host: what was copied out of the bytes", total <= host[0] == host[1] < total + MIB, True),
+        ("read", total <= r.file(path)["read_bytes"] < total + MIB, True),
+        ("loaded", r.file(path)["loaded"], exactly(total)), ("D", r.file(path)["settled"]["device"], exactly(total)),
+        ("device", {t["name"]: t["device"] for t in r["tensors"]}, {name: exactly(size) for name, (_, size) in said.items()}),
+    ))
+
+
 def sharded(folder):
     """One shard of five, and the index that names them: opened or not, each has its size and its tensors. Then the same
     by a program that is killed there: what was not loaded is known to the byte."""
@@ -344,12 +396,14 @@ def main():
         one_loader("gguf_memmap", "gguf", gguf, said["model.gguf"], mapping="shared read-only mapping", advice=["willneed"])
     else:
         print("skip gguf_memmap - the package gguf is not there; scripts/python-env brings it")
+    one_loader("bytes", "bytes", safe, said["model.safetensors"])
+    through_bytes(safe, said["model.safetensors"])
     through_slots(safe, said["model.safetensors"])
     sharded(FOLDER)
     finish()
 
 
-PROGRAMS = {"make": make, "load": load, "load_file": load_file_cuda, "killed": lambda path: load_file_cuda(path, True)}
+PROGRAMS = {"make": make, "load": load, "load_bytes": load_bytes, "load_file": load_file_cuda, "killed": lambda path: load_file_cuda(path, True)}
 
 if len(sys.argv) > 1:
     PROGRAMS[sys.argv[1]](*sys.argv[2:])

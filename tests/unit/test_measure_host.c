@@ -64,6 +64,83 @@ static void test_staging_is_no_host_block(void **state)
 	measures_release(&measures);
 }
 
+/* A large block of which weights are read to both ends: the rest of it is memory like any other. */
+static void test_block_with_a_hole(void **state)
+{
+	struct scene *scene = *state;
+	struct measures measures;
+	const struct measure *m;
+
+	begin_load(scene);
+	MAP(MAPPED, 4096, PROT_R, .file = 1);
+	ALLOC(DEVICE, FILE_SIZE);
+	HOST(HEAP, 8 * GIB, .stack = 3);
+	READ(1, 0, 256 * MIB, HEAP);
+	COPY(DEVICE, HEAP, 256 * MIB);
+	READ(1, 256 * MIB, 512 * MIB, HEAP + 7 * GIB);
+	READ(1, 768 * MIB, 256 * MIB, HEAP + 7 * GIB + 512 * MIB);
+	COPY(DEVICE + 256 * MIB, HEAP + 7 * GIB, 768 * MIB);
+	HOST_FREE(HEAP);
+	SYNC();
+	EXIT(0);
+	m = measured(scene, &measures);
+	assert_exact(m, METRIC_STAGING, 768 * MIB);
+	/* While the second half is on its way, and before. */
+	assert_exact(m, METRIC_HOST, 8 * GIB - 768 * MIB);
+	assert_part(m->model, HOST, STACK, 3, 8 * GIB - 768 * MIB);
+	measures_release(&measures);
+}
+
+/* What is staged in a block from before the load takes nothing off those of the load. */
+static void test_staging_in_an_old_block(void **state)
+{
+	struct scene *scene = *state;
+	struct measures measures;
+	const struct measure *m;
+
+	PROCESS(ST_POOL_UMA);
+	HOST(HEAP, 256 * MIB, .stack = 3);
+	begin_load(scene);
+	MAP(MAPPED, 4096, PROT_R, .file = 1);
+	ALLOC(DEVICE, FILE_SIZE);
+	READ(1, 0, 256 * MIB, HEAP);
+	HOST(HEAP + GIB, 64 * MIB, .stack = 4);
+	HOST_FREE(HEAP + GIB);
+	COPY(DEVICE, HEAP, 256 * MIB);
+	SYNC();
+	EXIT(0);
+	m = measured(scene, &measures);
+	assert_exact(m, METRIC_STAGING, 256 * MIB);
+	assert_part(m->model, STAGING, STACK, 3, 256 * MIB);
+	assert_exact(m, METRIC_HOST, 64 * MIB);
+	assert_part(m->model, HOST, STACK, 4, 64 * MIB);
+	measures_release(&measures);
+}
+
+/* A read past the end of its block is damage: no part becomes less than nothing, which would be the most there is. */
+static void test_read_past_its_block(void **state)
+{
+	struct scene *scene = *state;
+	struct measures measures;
+	const struct measure *m;
+
+	begin_load(scene);
+	MAP(MAPPED, 4096, PROT_R, .file = 1);
+	ALLOC(DEVICE, FILE_SIZE);
+	HOST(HEAP, 64 * MIB, .stack = 3);
+	HOST(HEAP + 64 * MIB, 192 * MIB, .stack = 4);
+	READ(1, 0, 256 * MIB, HEAP);
+	HOST(HEAP + GIB, 3 * GIB, .stack = 5);
+	HOST_FREE(HEAP + GIB);
+	COPY(DEVICE, HEAP, 256 * MIB);
+	SYNC();
+	EXIT(0);
+	m = measured(scene, &measures);
+	assert_part(m->model, HOST, STACK, 5, 3 * GIB);
+	assert_no_part(m->model, HOST, STACK, 3);
+	measures_release(&measures);
+}
+
 /* What was there before the load is none of it, nor what comes with the steps. */
 static void test_blocks_of_others(void **state)
 {
@@ -135,8 +212,13 @@ static void test_arenas(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_read_whole),       TEST(test_staging_is_no_host_block),
-		TEST(test_blocks_of_others), TEST(test_small_blocks),
+		TEST(test_read_whole),
+		TEST(test_staging_is_no_host_block),
+		TEST(test_staging_in_an_old_block),
+		TEST(test_read_past_its_block),
+		TEST(test_block_with_a_hole),
+		TEST(test_blocks_of_others),
+		TEST(test_small_blocks),
 		TEST(test_arenas),
 	};
 
