@@ -116,7 +116,7 @@ int baseline_read(const char *path, struct measures *ret_baseline)
 	return error;
 }
 
-struct range baseline_unnamed(const struct measure *baseline, enum metric metric)
+struct range baseline_unnamed(const struct measure *baseline, enum metric metric, const char *name)
 {
 	const struct breakdown *breakdown = &baseline->breakdown;
 	uint64_t smallest = UINT64_MAX, total = baseline->values[metric].hi, named = 0;
@@ -131,5 +131,5 @@ struct range baseline_unnamed(const struct measure *baseline, enum metric metric
 		}
 	if (named < BASELINE_PARTS)
 		smallest = bytes_max(BASELINE_PART_LEAST, total / 100);
-	return (struct range){0, bytes_min(smallest, total)};
+	return (struct range){0, strlen(name) > BASELINE_NAME_MAX ? total : bytes_min(smallest, total)};
 }

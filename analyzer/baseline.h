@@ -71,16 +71,20 @@ static inline bool baseline_is_file(const struct measure *baseline)
 	return !baseline->model;
 }
 
-/*
- * Bytes of a part that a baseline file does not name: those that it does are all that were large enough, up to
- * BASELINE_PARTS of a metric.
- */
-struct range baseline_unnamed(const struct measure *baseline, enum metric metric);
-
 #define BASELINE_PARTS      8
 #define BASELINE_PART_LEAST (UINT64_C(1) << 20)
+#define BASELINE_NAME_MAX   1024 /* bytes of the name of a part: longer ones are not worth a line */
 
-/* Replaces the file as a whole, or leaves it; values that are RANGE_UNKNOWN are left out. 0 or a negative errno. */
+/*
+ * Bytes of a part that a baseline file does not name: those that it does are all that were large enough, up to
+ * BASELINE_PARTS of a metric, but for those whose names are too long.
+ */
+struct range baseline_unnamed(const struct measure *baseline, enum metric metric, const char *name);
+
+/*
+ * Replaces the file as a whole, or leaves it; values that are RANGE_UNKNOWN are left out. What was written, baseline_read()
+ * takes. 0, or a negative errno: -ENODATA: no value is known; -EFBIG: larger than a baseline may be.
+ */
 int baseline_write(const char *path, const struct measure *measure);
 
 #endif

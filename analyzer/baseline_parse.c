@@ -37,11 +37,7 @@ static int take_fingerprint(struct parse *parse, const char *key, json_t *value)
 		return parse_text(parse, place, value, at);
 	if (row->type == FINGERPRINT_WORD)
 		return parse_word(parse, place, value, row, at);
-	if (json_is_null(value)) {
-		*(uint64_t *)at = ST_UNKNOWN;
-		return 0;
-	}
-	return parse_count(parse, place, value, at);
+	return parse_maybe(parse, place, value, at);
 }
 
 static int take_metric(struct parse *parse, const char *key, json_t *value)
@@ -110,7 +106,7 @@ static int take_scale(struct parse *parse, const char *key, json_t *value)
 {
 	for (size_t i = 0; i < BASELINE_SCALES; i++)
 		if (!strcmp(baseline_scales[i].name, key))
-			return parse_count(
+			return parse_maybe(
 				parse, (struct place){"scale", key}, value,
 				(uint64_t *)((char *)&parse->measure->scale + baseline_scales[i].offset));
 	return parse_complain(parse, (struct place){"scale", key}, "unknown key \"%s\" in \"scale\"", key);
@@ -158,7 +154,7 @@ static int take_schema(struct parse *parse, json_t *value)
 
 static int take_weights(struct parse *parse, json_t *value)
 {
-	return parse_count(parse, (struct place){"weights", NULL}, value, &parse->measure->weights);
+	return parse_maybe(parse, (struct place){"weights", NULL}, value, &parse->measure->weights);
 }
 
 /* `member`: of an object, called for each of its members in the order of names; else `value`. */
@@ -258,6 +254,14 @@ static int compare_parts(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
+bool baseline_tells(const struct measure *measure)
+{
+	for (int i = 0; i < METRIC_COUNT; i++)
+		if (measure->values[i].lo || !range_is_open(measure->values[i]))
+			return true;
+	return false;
+}
+
 int baseline_parse(const struct baseline_text *text, struct measure *measure)
 {
 	struct parse parse = {.text = text, .measure = measure};
@@ -274,6 +278,8 @@ int baseline_parse(const struct baseline_text *text, struct measure *measure)
 		return -EINVAL;
 	}
 	error = take_root(&parse);
+	if (!error && !baseline_tells(measure))
+		error = parse_complain(&parse, (struct place){"metrics", NULL}, "\"metrics\" tells no value");
 	json_decref(parse.root);
 	if (measure->breakdown.count)
 		qsort(measure->breakdown.parts, measure->breakdown.count, sizeof(*measure->breakdown.parts),
@@ -281,5 +287,6 @@ int baseline_parse(const struct baseline_text *text, struct measure *measure)
 	measure->scale.threads = measure->fingerprint.threads;
 	measure->scale.page_size = measure->fingerprint.page_size;
 	measure->scale.weights = measure->weights;
+	measure_scale(measure);
 	return error;
 }

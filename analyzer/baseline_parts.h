@@ -7,7 +7,12 @@
 #include <jansson.h>
 
 #define BASELINE_BYTES_MAX (UINT64_C(1) << 20) /* of the file */
-#define BASELINE_RATIO_MAX 1e9
+/*
+ * Above them a value is written as one without an upper bound: what JSON's integers hold here, and ratios that a double has
+ * to the last of their four digits.
+ */
+#define BASELINE_COUNT_MAX ((uint64_t)INT64_MAX)
+#define BASELINE_RATIO_MAX 1e11
 
 /* A baseline file in memory. */
 struct baseline_text {
@@ -40,8 +45,9 @@ void parse_say(const char *path, unsigned line, const char *words);
 __attribute__((format(printf, 3, 4))) int parse_complain(const struct parse *parse, struct place place,
                                                          const char *format, ...);
 
-/* Values of keys: 0, or -EINVAL after a complaint, or -ENOMEM. */
+/* Values of keys: 0, or -EINVAL after a complaint, or -ENOMEM. parse_maybe() takes null as well, for ST_UNKNOWN. */
 int parse_count(const struct parse *parse, struct place place, const json_t *value, uint64_t *ret_count);
+int parse_maybe(const struct parse *parse, struct place place, const json_t *value, uint64_t *ret_count);
 /* A number, or [low, high]; high null: open above. */
 int parse_range(const struct parse *parse, struct place place, const json_t *value, enum metric_unit unit,
                 struct range *ret_range);
@@ -50,6 +56,9 @@ int parse_text(const struct parse *parse, struct place place, const json_t *valu
 /* One of the row's. */
 int parse_word(const struct parse *parse, struct place place, const json_t *value,
                const struct fingerprint_row *row, const char **ret_word);
+
+/* Is any value of it known? A baseline of none would let everything pass. */
+bool baseline_tells(const struct measure *measure);
 
 /* Fills a zeroed measure. -EINVAL after a line on stderr, or -ENOMEM. */
 int baseline_parse(const struct baseline_text *text, struct measure *measure);

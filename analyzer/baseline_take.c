@@ -44,6 +44,14 @@ int parse_count(const struct parse *parse, struct place place, const json_t *val
 	return 0;
 }
 
+int parse_maybe(const struct parse *parse, struct place place, const json_t *value, uint64_t *ret_count)
+{
+	if (!json_is_null(value))
+		return parse_count(parse, place, value, ret_count);
+	*ret_count = UINT64_MAX;
+	return 0;
+}
+
 static int take_ratio(const struct parse *parse, struct place place, const json_t *value, uint64_t *ret_ratio)
 {
 	double ratio = json_number_value(value);

@@ -9,8 +9,6 @@
 #include <sparktrace/format.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 1024 /* of a part: longer ones are not worth a line */
-
 /* Members of an object, each as it is printed. */
 struct member {
 	char *key, *value;
@@ -74,7 +72,7 @@ static char *count_text(uint64_t count)
 {
 	char *text;
 
-	if (count == UINT64_MAX)
+	if (count > BASELINE_COUNT_MAX)
 		return strdup("null");
 	return asprintf(&text, "%" PRIu64, count) < 0 ? NULL : text;
 }
@@ -95,11 +93,15 @@ static char *end_text(enum metric_unit unit, uint64_t end)
 	return text;
 }
 
+/* What is above all that the reader takes is at least that. */
 static char *range_text(enum metric_unit unit, struct range range)
 {
-	char *low = end_text(unit, range.lo), *high = end_text(unit, range.hi), *text = NULL;
+	uint64_t most =
+		unit == METRIC_BYTES ? BASELINE_COUNT_MAX : (uint64_t)(BASELINE_RATIO_MAX * METRIC_RATIO_ONE);
+	char *low = end_text(unit, bytes_min(range.lo, most));
+	char *high = end_text(unit, range.hi > most ? UINT64_MAX : range.hi), *text = NULL;
 
-	if (range_is_exact(range)) {
+	if (range_is_exact(range) && range.hi <= most) {
 		free(high);
 		return low;
 	}
@@ -214,9 +216,13 @@ static void add_largest_of(struct object *object, const struct part *parts, size
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &parts[i];
 	qsort(sorted, count, sizeof(*sorted), compare_bytes);
-	for (size_t i = 0; i < count && i < BASELINE_PARTS && sorted[i]->bytes.hi >= least; i++)
-		if (strlen(sorted[i]->name) <= NAME_MAX_BYTES)
-			add_part(object, sorted[i]);
+	for (size_t i = 0, added = 0; i < count && added < BASELINE_PARTS && sorted[i]->bytes.hi >= least;
+	     i++) {
+		if (strlen(sorted[i]->name) > BASELINE_NAME_MAX)
+			continue;
+		add_part(object, sorted[i]);
+		added++;
+	}
 }
 
 static uint64_t total_bytes(const struct measure *measure, enum metric metric)
@@ -295,10 +301,14 @@ static int print_baseline(FILE *out, const void *content)
 	fputc('\n', out);
 	error = root.error;
 	object_release(&root);
+	if (!error && ftello(out) > (off_t)BASELINE_BYTES_MAX)
+		error = -EFBIG;
 	return error;
 }
 
 int baseline_write(const char *path, const struct measure *measure)
 {
+	if (!baseline_tells(measure))
+		return -ENODATA;
 	return output_replace(path, print_baseline, measure);
 }

@@ -92,7 +92,7 @@ static char *part_detail(const struct making *making, size_t m, const struct loa
 	case LOAD_PART_TENSOR:
 		return tensor_detail(making, m, load->which);
 	case LOAD_PART_STACK:
-		return report_stack_words(model->names, load->which);
+		return report_stack_brief(model->names, load->which);
 	}
 	return NULL;
 }

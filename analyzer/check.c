@@ -91,20 +91,29 @@ static char *verdict_over(struct check *check, size_t count)
 	return verdict;
 }
 
-/* The gate stands for all, where it was judged. */
+static uint64_t bytes_of(const struct check_line *line)
+{
+	bool bytes = line->metric < METRIC_COUNT && metric_rows[line->metric].unit == METRIC_BYTES;
+
+	return bytes ? line->value.hi : 0;
+}
+
+/* The gate stands for all, where it was judged; of a load that never came to the device what there was most of. */
 static const struct check_line *main_line(const struct check_result *result)
 {
-	const struct check_line *first = NULL;
+	const struct check_line *main = NULL;
 
 	for (size_t i = 0; i < result->line_count; i++) {
 		const struct check_line *line = &result->lines[i];
 
-		if (line->state == CHECK_OK && line->metric == METRIC_MODELLED)
+		if (line->state != CHECK_OK)
+			continue;
+		if (line->metric == METRIC_MODELLED && line->value.hi)
 			return line;
-		if (line->state == CHECK_OK && !first)
-			first = line;
+		if (!main || bytes_of(line) > bytes_of(main))
+			main = line;
 	}
-	return first;
+	return main;
 }
 
 static char *verdict_ok(struct check *check)
@@ -189,14 +198,20 @@ static void say_options_back(struct check *check)
 	}
 }
 
+/* What a growth or a failed program brought must not become a baseline by an advice of ours. */
+static bool is_better(const struct check *check)
+{
+	return count_state(check->result, CHECK_IMPROVED) && !find_status(check->result) && !check->failed;
+}
+
 static void say_update(struct check *check)
 {
-	if (count_state(check->result, CHECK_IMPROVED) && baseline_is_file(check->baseline))
+	bool file = check->baseline && baseline_is_file(check->baseline);
+
+	if (file && is_better(check))
 		check_note(check,
-		           check_format(check,
-		                        "update the baseline, so that it stays as good: sparktrace-analyze "
-		                        "check --baseline %s --update run.zst",
-		                        check->baseline->path));
+		           check_format(check, "update the baseline, so that it stays as good: the same "
+		                               "command with --update"));
 	if (check->options->update && count_state(check->result, CHECK_OVER))
 		check_note(check, check_format(check, "the baseline was not written"));
 }
@@ -222,11 +237,11 @@ int check_compare(const struct measures *measures, const struct measure *baselin
 	check_runs(&check);
 	check_lines(&check);
 	say_options_back(&check);
-	say_update(&check);
 	if (options->update)
 		check_update_reasons(&check);
 	else
 		need_a_line(&check);
+	say_update(&check);
 	if (result.line_count)
 		qsort(result.lines, result.line_count, sizeof(*result.lines), compare_lines);
 	result.status = find_status(&result);

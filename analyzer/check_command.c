@@ -8,16 +8,9 @@
 #include <sparktrace/format.h>
 #include <string.h>
 
-static int complain(const char *words)
+static bool is_same(const char *a, const char *b)
 {
-	fprintf(stderr, "sparktrace-analyze: check: %s\n", words);
-	return COMMAND_BAD;
-}
-
-static int complain_of(const char *path, int error)
-{
-	fprintf(stderr, "sparktrace-analyze: %s: %s\n", path, strerror(-error));
-	return COMMAND_BAD;
+	return a && b && !strcmp(a, b);
 }
 
 /* What to do is said with what is missing; 0: it can begin. */
@@ -26,18 +19,26 @@ static int need_options(const struct check_options *options, int operands)
 	bool limits = options->limit_count || options->budget != ST_UNKNOWN || options->fit != ST_UNKNOWN;
 
 	if (operands < 1)
-		return complain("which trace? sparktrace-analyze check --baseline FILE run.zst; see --help");
+		return complain("check",
+		                "which trace? sparktrace-analyze check --baseline FILE run.zst; see --help");
 	if (options->update && !options->baseline)
-		return complain("--update writes the file that --baseline names: give --baseline FILE");
+		return complain("check",
+		                "--update writes the file that --baseline names: give --baseline FILE");
 	if (!options->baseline && !limits)
 		return complain(
+			"check",
 			"nothing to compare with: give --baseline FILE (with --update it is written), "
 			"--budget SIZE, --fit SIZE or --metric NAME=LIMIT");
+	if (is_same(options->junit, options->baseline) || is_same(options->benchmark, options->baseline))
+		return complain(
+			"check",
+			"--junit and --benchmark must not name the baseline, it would be overwritten");
 	return COMMAND_OK;
 }
 
 /* A baseline that is yet to be written is none. What --update would overwrite must be one. */
-static int read_baseline(const struct check_options *options, struct measures *ret_baseline)
+static int read_baseline(const struct check_options *options, char *const *operands, int count,
+                         struct measures *ret_baseline)
 {
 	int error = options->baseline ? baseline_read(options->baseline, ret_baseline) : 0;
 
@@ -46,15 +47,12 @@ static int read_baseline(const struct check_options *options, struct measures *r
 	if (error == -ENOENT) {
 		fprintf(stderr,
 		        "sparktrace-analyze: %s: there is no such baseline; this writes it: "
-		        "sparktrace-analyze check "
-		        "--baseline %s --update run.zst\n",
-		        options->baseline, options->baseline);
+		        "sparktrace-analyze check --baseline %s --update %s%s\n",
+		        options->baseline, options->baseline, operands[0], count > 1 ? " ..." : "");
 		return COMMAND_BAD;
 	}
 	if (!error && options->update && ret_baseline->count && !baseline_is_file(ret_baseline->runs)) {
-		fprintf(stderr, "sparktrace-analyze: %s: a trace; --update does not overwrite it\n",
-		        options->baseline);
-		return COMMAND_BAD;
+		return complain(options->baseline, "a trace; --update does not overwrite it");
 	}
 	return error ? COMMAND_BAD : COMMAND_OK;
 }
@@ -67,7 +65,7 @@ static int finish(const struct check_result *result, const struct check_options 
 	                    : 0;
 
 	if (error)
-		return complain_of(options->baseline, error);
+		return complain(options->baseline, strerror(-error));
 	return check_output(result, options) ? COMMAND_BAD : result->status;
 }
 
@@ -79,7 +77,7 @@ static int compare(const struct measures *measures, const struct measures *basel
 	    status;
 
 	if (error)
-		return complain_of(measures->runs[0].path, error);
+		return complain(measures->runs[0].path, strerror(-error));
 	status = finish(&result, options);
 	check_release(&result);
 	return status;
@@ -88,7 +86,7 @@ static int compare(const struct measures *measures, const struct measures *basel
 static int check(char *const *operands, int count, const struct check_options *options)
 {
 	struct measures measures = {0}, baseline = {0};
-	int status = read_baseline(options, &baseline);
+	int status = read_baseline(options, operands, count, &baseline);
 
 	if (!status && measures_read(operands, count, &measures))
 		status = COMMAND_BAD;

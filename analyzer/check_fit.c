@@ -19,6 +19,9 @@ static void judge(const struct model *model, const struct options *options, stru
 	budget_find(model, options, &ret_fit->budget);
 	ret_fit->need = model->needed.demand;
 	ret_fit->judgement = budget_verdict(&ret_fit->budget, model, ret_fit->need);
+	/* As it is said: what comes after the end of a program that died is not known. */
+	if (model->needed.lower_bound)
+		ret_fit->need.hi = UINT64_MAX;
 }
 
 /* Where device memory was apart from the pool the run is replayed as if it had been in it. */
@@ -74,6 +77,17 @@ static int judge_run(const struct measure *run, const struct options *options, s
 	return 0;
 }
 
+/* Why that verdict is not what the trace says; NULL: it is. */
+static const char *doubt_of(const struct measure *run, enum verdict verdict)
+{
+	const char *gap =
+		verdict == VERDICT_DOES_NOT_FIT ? run->gaps[METRIC_MODELLED] : run->gaps[METRIC_DEVICE];
+
+	if (verdict == VERDICT_DOES_NOT_FIT && !run->unproven)
+		return NULL;
+	return run->unusable ? run->unusable : gap;
+}
+
 /* The worst of all runs. */
 static int judge_runs(const struct check *check, struct fit *ret_fit)
 {
@@ -81,12 +95,17 @@ static int judge_runs(const struct check *check, struct fit *ret_fit)
 	int error = report_options(check->options->fit, &options);
 
 	for (size_t i = 0; !error && i < check->measures->count; i++) {
+		const struct measure *run = &check->measures->runs[i];
+		const char *doubt;
 		struct fit fit;
 
-		error = judge_run(&check->measures->runs[i], &options, &fit);
+		error = judge_run(run, &options, &fit);
+		doubt = error ? NULL : doubt_of(run, fit.judgement.verdict);
+		if (doubt)
+			fit.judgement = (struct judgement){VERDICT_CANNOT_TELL, doubt};
 		if (!error &&
 		    (!i || fit.judgement.verdict > ret_fit->judgement.verdict ||
-		     (fit.judgement.verdict == ret_fit->judgement.verdict && fit.need.hi > ret_fit->need.hi)))
+		     (fit.judgement.verdict == ret_fit->judgement.verdict && fit.need.lo > ret_fit->need.lo)))
 			*ret_fit = fit;
 	}
 	return error;
@@ -111,7 +130,6 @@ void check_fit(struct check *check)
 	                          .spread = RANGE_UNKNOWN,
 	                          .given = check->options->fit_given};
 	struct fit fit = {.need = RANGE_UNKNOWN};
-	const char *why;
 	int error = judge_runs(check, &fit);
 
 	if (error) {
@@ -121,12 +139,7 @@ void check_fit(struct check *check)
 	line.value = fit.need;
 	line.limit = fit.budget.flush;
 	line.state = state_of(fit.judgement.verdict);
-	why = fit.judgement.missing;
-	if (check->unusable && line.state != CHECK_OVER) {
-		line.state = CHECK_CANNOT_TELL;
-		why = check->unusable->unusable;
-	}
-	line.sentence = check_sentence(check, &line, why);
+	line.sentence = check_sentence(check, &line, fit.judgement.missing);
 	if (line.state == CHECK_CANNOT_TELL && line.sentence)
 		check_reason(check, check_format(check, "%s", line.sentence));
 	if (line.state == CHECK_OVER)

@@ -15,13 +15,16 @@ static unsigned metrics_of(enum metric metric)
 	return metric < METRIC_COUNT ? 1u << metric : 0;
 }
 
-/* A baseline file names the largest parts: of another one only a bound is known. */
+/*
+ * A baseline file names the largest parts: of another one only a bound is known. A stack that was found under the name
+ * that it had before (breakdown_compare()) is known as well.
+ */
 static struct range before_of(const struct measure *baseline, const struct growth *growth)
 {
-	if (!baseline_is_file(baseline) ||
+	if (!baseline_is_file(baseline) || growth->before.hi ||
 	    breakdown_find(&baseline->breakdown, growth->metric, growth->kind, growth->name))
 		return growth->before;
-	return baseline_unnamed(baseline, growth->metric);
+	return baseline_unnamed(baseline, growth->metric, growth->name);
 }
 
 /* Without a baseline it is all growth. */

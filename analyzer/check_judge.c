@@ -114,9 +114,9 @@ static void note_uncounted(struct check *check, enum metric metric)
 	if (bytes)
 		check_note(check,
 		           check_format(check,
-		                        "the load brought %s more of host memory that %s does not count: "
-		                        "blocks below "
-		                        "SPARKTRACE_HEAP_THRESHOLD, or what the program maps by itself",
+		                        "the load brought at least %s of host memory that %s does not count: "
+		                        "blocks below SPARKTRACE_HEAP_THRESHOLD, or what the program maps "
+		                        "by itself",
 		                        metric_print(METRIC_HOST, range_of(bytes), text),
 		                        metric_rows[metric].name));
 }
@@ -185,7 +185,7 @@ static char *doubt_beside_limit(struct check *check, const struct check_line *li
 			check, "it is judged by the smallest of %d runs or more, and there %s %zu",
 			METRIC_RUNS, check->measures->count == 1 ? "is" : "are", check->measures->count);
 	else if (line->state != CHECK_OVER && more && bytes_add(line->value.hi, more) > line->limit)
-		doubt = check_format(check, "%s more came with the load that it does not count",
+		doubt = check_format(check, "at least %s more came with the load, which it does not count",
 		                     metric_print(METRIC_HOST, range_of(more), text));
 	if (doubt)
 		check_reason(check, check_format(check, "%s: %s", metric_rows[line->metric].name, doubt));

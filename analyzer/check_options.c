@@ -50,6 +50,7 @@ static int parse_metric(const char *text, void *at)
 	size_t length = strcspn(text, "=");
 	char *name = strndup(text, length);
 	struct check_limit limit = {.metric = name ? metric_find(name) : METRIC_COUNT};
+	bool ratio;
 	int error;
 
 	free(name);
@@ -58,14 +59,14 @@ static int parse_metric(const char *text, void *at)
 	for (size_t i = 0; i < options->limit_count; i++)
 		if (options->limits[i].metric == limit.metric)
 			return complain(text, length, "has a limit already");
-	if (!text[length])
-		return -EINVAL;
-	limit.given = text + length + 1;
-	error = metric_rows[limit.metric].unit == METRIC_RATIO ? parse_ratio(limit.given, &limit.limit)
-	                                                       : option_size(limit.given, &limit.limit);
-	if (!error)
-		options->limits[options->limit_count++] = limit;
-	return error;
+	limit.given = text[length] ? text + length + 1 : "";
+	ratio = metric_rows[limit.metric].unit == METRIC_RATIO;
+	error = ratio ? parse_ratio(limit.given, &limit.limit) : option_size(limit.given, &limit.limit);
+	if (error)
+		return complain(text, length,
+		                ratio ? "needs a number, such as =1.1" : "needs a size, such as =1.5GiB");
+	options->limits[options->limit_count++] = limit;
+	return 0;
 }
 
 #define AT(member) offsetof(struct check_options, member)
@@ -106,7 +107,7 @@ static void print_next(FILE *out, bool *first, const char *text)
 /* By how much a metric may be above the baseline. */
 static void print_tolerance(const struct metric_row *row, FILE *out)
 {
-	bool several = row->share > 0 || row->by_thread || row->by_threads, first = true;
+	bool several = row->share > 0 || row->by_thread || row->is_sum, first = true;
 	char text[UNITS_TEXT];
 
 	fputs(several ? "max(" : "", out);
@@ -124,8 +125,8 @@ static void print_tolerance(const struct metric_row *row, FILE *out)
 		print_next(out, &first, "a page for each mapping");
 	if (row->by_thread)
 		print_next(out, &first, "loader threads x largest tensor");
-	if (row->by_threads)
-		print_next(out, &first, "what several threads may stage");
+	if (row->is_sum)
+		print_next(out, &first, "what several threads may stage or copy");
 	fputs(several ? ")" : "", out);
 	if (row->warn > 0)
 		fprintf(out, "; warns above %g %%", row->warn * 100);

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <analyzer/check_output.h>
+#include <analyzer/commands.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int complain(const char *name, int error)
-{
-	fprintf(stderr, "sparktrace-analyze: %s: %s\n", name, strerror(-error));
-	return error;
-}
 
 /* Closes it, whatever happened before; the first error counts. */
 static int close_whole(FILE *out, int error)
@@ -104,7 +99,7 @@ static int write_to_memory(result_writer *write, const struct check_result *resu
 	return error;
 }
 
-static bool is_github(void)
+bool github_runs(void)
 {
 	const char *word = getenv("GITHUB_ACTIONS");
 
@@ -117,7 +112,7 @@ static int print_result(const struct check_result *result, bool json)
 	char *text;
 	int error;
 
-	if (!is_github())
+	if (!github_runs())
 		return write(stdout, result);
 	error = write_to_memory(write, result, &text);
 	if (error)
@@ -175,13 +170,13 @@ static void replace(const char *path, output_writer *write, const struct check_r
 	int failed = path ? output_replace(path, write, result) : 0;
 
 	if (failed)
-		complain(path, failed);
+		complain(path, strerror(-failed));
 	*error = *error ? *error : failed;
 }
 
 int check_output(const struct check_result *result, const struct check_options *options)
 {
-	const char *summary = is_github() ? getenv("GITHUB_STEP_SUMMARY") : NULL;
+	const char *summary = github_runs() ? getenv("GITHUB_STEP_SUMMARY") : NULL;
 	int error = print_result(result, options->json);
 	int failed;
 
@@ -189,11 +184,11 @@ int check_output(const struct check_result *result, const struct check_options *
 	if (!error && (fflush(stdout) || ferror(stdout)))
 		error = errno ? -errno : -EIO;
 	if (error)
-		complain("standard output", error);
+		complain("standard output", strerror(-error));
 	if (summary && *summary) {
 		failed = append_summary(result, summary);
 		if (failed)
-			complain(summary, failed);
+			complain(summary, strerror(-failed));
 		error = error ? error : failed;
 	}
 	replace(options->junit, write_junit, result, &error);

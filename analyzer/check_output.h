@@ -23,6 +23,9 @@ typedef int output_writer(FILE *out, const void *content);
  */
 int output_replace(const char *path, output_writer *write, const void *content);
 
+/* GITHUB_ACTIONS=true: what is printed is a log of GitHub's runner. */
+bool github_runs(void);
+
 /*
  * GitHub's runner obeys a line that begins with "::command::", and "##[command]" anywhere in a line. Prints text so that
  * it obeys none of it; within JSON strings the value stays the same.

@@ -22,6 +22,7 @@ struct check {
 	const struct measure *unusable;   /* the first run of no use at all, NULL */
 	const struct measure *unfinished; /* the first whose load did not end, NULL */
 	struct metric_scale scale;        /* of tolerances beside the baseline */
+	bool failed;                      /* some program came to a bad end: a note is there */
 	bool apart;                       /* nothing can be compared with the baseline: a reason is there */
 	struct check_result *result;
 	size_t line_room, reason_room, note_room;

@@ -3,6 +3,7 @@
 #include <analyzer/baseline.h>
 #include <analyzer/check_parts.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <sparktrace/format.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,28 @@ static void sum_up(struct check *check, enum metric metric)
 	}
 }
 
+/* What comes after a bad end is in no trace; the load may have been over before, or not. */
+static void say_end(struct check *check, const char *path, const struct model *model)
+{
+	bool killed = model && model->exit_how == ST_EXIT_SIGNALED;
+
+	if (!model || !model->exited || !model->exit_status || (!killed && model->exit_how != ST_EXIT_EXITED))
+		return;
+	check->failed = true;
+	check_note(check,
+	           check_format(check,
+	                        "%s: the program ended %s %" PRId64 "; only what it loaded before is known",
+	                        path, killed ? "by signal" : "with status", model->exit_status));
+}
+
+static void look_at_ends(struct check *check, const struct measure *run)
+{
+	if (!run->total)
+		say_end(check, run->path, run->model);
+	for (size_t i = 0; run->total && i < run->total->part_count; i++)
+		say_end(check, run->total->parts[i].card->path, run->total->parts[i].model);
+}
+
 static void look_at_runs(struct check *check)
 {
 	for (size_t i = 0; i < check->measures->count; i++) {
@@ -59,6 +82,7 @@ static void look_at_runs(struct check *check)
 			check->unusable = run;
 		if (!run->finished && !check->unfinished)
 			check->unfinished = run;
+		look_at_ends(check, run);
 	}
 }
 
@@ -86,6 +110,16 @@ static void say_apart(struct check *check, const struct fingerprint_row *row, co
 		                                 row->label, before, where, after, b->path));
 	free(before);
 	free(after);
+}
+
+static void say_way_out(struct check *check, const struct measure *before)
+{
+	if (before == check->baseline && baseline_is_file(before) && !check->options->update &&
+	    !check->unusable)
+		check_note(check,
+		           check_format(check,
+		                        "if that is meant: the same command with --update writes a new "
+		                        "baseline"));
 }
 
 static void say_unknown(struct check *check, const struct fingerprint_row *row)
@@ -121,6 +155,7 @@ static void compare_fingerprints(struct check *check, const struct measure *a, c
 
 		if (!is_alike(row, a, b)) {
 			say_apart(check, row, a, b);
+			say_way_out(check, a);
 			check->apart |= !is_replaced(check, a);
 		} else if (!fingerprint_known(row, &a->fingerprint) && !is_replaced(check, a)) {
 			say_unknown(check, row);
@@ -140,20 +175,26 @@ static const char *version_of(const struct measure *measure, const char *name)
 
 static void compare_versions(struct check *check, const struct measure *a, const struct measure *b)
 {
+	/* As of a program that was killed before anybody looked. */
+	if (a->version_count && !b->version_count) {
+		check_note(check, check_format(check, "%s: which packages loaded is not known", b->path));
+		return;
+	}
 	for (size_t i = 0; i < a->version_count; i++) {
 		const char *name = a->versions[i].name, *before = a->versions[i].version;
 		const char *after = version_of(b, name);
 
 		if (!after)
-			check_note(check, check_format(check, "%s %s no longer takes part in loading", name,
-			                               before));
+			check_note(check,
+			           check_format(check, "%s %s is not seen in loading, as it was before", name,
+			                        before));
 		else if (strcmp(before, after) != 0)
 			check_note(check, check_format(check, "%s %s -> %s", name, before, after));
 	}
 	for (size_t i = 0; i < b->version_count; i++)
 		if (!version_of(a, b->versions[i].name))
 			check_note(check,
-			           check_format(check, "%s %s takes part in loading, as it did not before",
+			           check_format(check, "%s %s is seen in loading, as it was not before",
 			                        b->versions[i].name, b->versions[i].version));
 }
 

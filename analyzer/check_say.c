@@ -5,6 +5,7 @@
  */
 #include <analyzer/array.h>
 #include <analyzer/check_parts.h>
+#include <analyzer/check_words.h>
 #include <sparktrace/format.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,9 +128,9 @@ static struct figures figures_of(const struct check_line *line)
 	bool exact;
 	uint64_t by = distance(line, &exact);
 
-	metric_print(metric, line->value, f.value);
-	metric_print(metric, line->before, f.before);
-	metric_print(metric, range_of(line->limit), f.limit);
+	check_value_text(line, line->value, f.value);
+	check_value_text(line, line->before, f.before);
+	check_value_text(line, range_of(line->limit), f.limit);
 	metric_print(metric, range_of(by), f.by);
 	f.at_least = exact ? "" : "at least ";
 	return f;
@@ -148,8 +149,8 @@ static char *say_beside_baseline(struct check *check, const struct check_line *l
 		return check_format(check, "%s+%s: %s grew from %s to %s; the limit is %s (%s)", f.at_least,
 		                    f.by, noun, f.before, f.value, f.limit, name);
 	case CHECK_IMPROVED:
-		return check_format(check, "%s-%s: %s fell from %s to %s, update the baseline (%s)",
-		                    f.at_least, f.by, noun, f.before, f.value, name);
+		return check_format(check, "%s-%s: %s fell from %s to %s%s (%s)", f.at_least, f.by, noun,
+		                    f.before, f.value, check->failed ? "" : ", update the baseline", name);
 	case CHECK_CANNOT_TELL:
 		return check_format(check, "%s (%s): %s, %s in the baseline: %s", noun, name, f.value,
 		                    f.before, why ? why : "the limit lies inside what is known");
@@ -193,13 +194,14 @@ static char *say_fit(struct check *check, const struct check_line *line, const c
 
 	if (line->state == CHECK_OVER)
 		return check_format(check,
-		                    "%s+%s: the run needs %s; of one pool of %s it could have %s (--fit)",
+		                    "%s+%s: the run needs %s; one pool of %s has %s for it, the rest is kept "
+		                    "for the system (--fit)",
 		                    f.at_least, f.by, f.value, line->given, f.limit);
 	if (line->state == CHECK_CANNOT_TELL)
 		return check_format(check,
 		                    "whether the run fits into one pool of %s cannot be told (--fit): %s",
 		                    line->given, why ? why : "its need is not known");
-	return check_format(check, "the run needs %s; of one pool of %s it could have %s%s (--fit)", f.value,
+	return check_format(check, "the run needs %s; one pool of %s has %s for it%s (--fit)", f.value,
 	                    line->given, f.limit, line->state == CHECK_WARNED ? ": that is tight" : "");
 }
 

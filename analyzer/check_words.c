@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <analyzer/breakdown_names.h>
 #include <analyzer/check_words.h>
+#include <analyzer/measure_words.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *check_line_name(const struct check_line *line)
@@ -8,10 +11,14 @@ const char *check_line_name(const struct check_line *line)
 	return line->metric < METRIC_COUNT ? metric_rows[line->metric].name : "fit";
 }
 
-/* What a machine must have to fit a run is bytes, as modelled peaks are. */
+/* What a machine must have to fit a run is bytes, as modelled peaks are. Of what is well nobody asks for the last page. */
 char *check_value_text(const struct check_line *line, struct range value, char text[METRIC_TEXT])
 {
-	return metric_print(line->metric < METRIC_COUNT ? line->metric : METRIC_MODELLED, value, text);
+	const struct range values[] = {line->value, line->before, range_of(line->limit)};
+	enum metric metric = line->metric < METRIC_COUNT ? line->metric : METRIC_MODELLED;
+
+	return value_print(metric, value, line->state != CHECK_OK && values_look_alike(metric, values, 3),
+	                   text);
 }
 
 bool check_has_spread(const struct check_result *result, const struct check_line *line)
@@ -46,23 +53,36 @@ bool check_grown_is_new(const struct check_result *result, size_t at)
 }
 
 /* Parts are bytes, also those of a ratio. */
-static void print_bytes(FILE *out, enum escape how, struct range bytes)
+static void print_bytes(FILE *out, enum escape how, struct range bytes, bool exact)
 {
 	char text[METRIC_TEXT];
 
-	escape_text(out, how, metric_print(METRIC_MODELLED, bytes, text));
+	escape_text(out, how, value_print(METRIC_MODELLED, bytes, exact, text));
+}
+
+/* Of a stack with a detail, which names its frames, the innermost one: so that both stay in what a line may be long. */
+static void print_name(FILE *out, enum escape how, const struct growth *growth)
+{
+	bool brief = growth->kind == PART_STACK && growth->detail;
+	char *name = brief ? strndup(growth->name, content_innermost(growth->name, 1)) : NULL;
+
+	escape_text(out, how, name ? name : growth->name);
+	free(name);
 }
 
 void check_print_growth(FILE *out, enum escape how, const struct growth *growth)
 {
+	const struct range values[] = {growth->before, growth->after};
+	bool exact = values_look_alike(METRIC_MODELLED, values, 2);
+
 	fprintf(out, "%s ", part_kind_names[growth->kind]);
-	escape_text(out, how, growth->name);
+	print_name(out, how, growth);
 	fputs(": ", out);
 	if (growth->before.lo || !range_is_open(growth->before)) {
-		print_bytes(out, how, growth->before);
+		print_bytes(out, how, growth->before, exact);
 		escape_text(out, how, " -> ");
 	}
-	print_bytes(out, how, growth->after);
+	print_bytes(out, how, growth->after, exact);
 	if (growth->detail) {
 		fputs(" (", out);
 		escape_text(out, how, growth->detail);

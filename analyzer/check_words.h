@@ -9,7 +9,10 @@
 /* "load_device_peak"; "fit". */
 const char *check_line_name(const struct check_line *line);
 
-/* A value in the unit of the line's metric: "1.50 GiB", "unknown". Returns `text`. */
+/*
+ * A value in the unit of the line's metric: "1.50 GiB", "unknown"; in bytes where two of the line's numbers that differ would
+ * read alike. Returns `text`.
+ */
 char *check_value_text(const struct check_line *line, struct range value, char text[METRIC_TEXT]);
 
 /* Several runs were measured, so that a spread says something. */

@@ -14,6 +14,9 @@ enum command_status {
 	COMMAND_CANNOT_TELL = 3,
 };
 
+/* A line on stderr, "sparktrace-analyze: NAME: WORDS". Returns COMMAND_BAD. */
+int complain(const char *name, const char *words);
+
 int cmd_report(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_diff(int argc, char **argv);

@@ -121,17 +121,32 @@ static void compare_metric(struct diff *diff, enum metric metric)
 	diff_judge(row, diff->scheduling[metric]);
 }
 
-/* `like`: whose scheduling it shares. */
+/*
+ * A peak of the driver's ledger. What was not seen may have been a release; and of a run that goes on, or whose rest is gone,
+ * more may come. Where a load is there, its device peak was loosened for that; else nothing of the run is compared.
+ */
+static struct range ledger_peak(const struct measure *measure, uint64_t peak)
+{
+	bool more = measure->model->load.present && range_is_open(measure->values[METRIC_DEVICE]);
+
+	if (measure->unproven)
+		return RANGE_UNKNOWN;
+	return (struct range){peak, more ? UINT64_MAX : peak};
+}
+
+/* `like`: whose scheduling it shares. Whatever keeps the driver from being seen is why device memory is not known. */
 static void compare_run(struct diff *diff, int which, enum metric like, uint64_t before, uint64_t after)
 {
 	static const char *const keys[] = {"run_device_peak", "run_pinned_peak"};
+	const char *old = diff->before->gaps[METRIC_DEVICE], *new = diff->after->gaps[METRIC_DEVICE];
 	struct diff_row *row = &diff->peaks[which];
 
 	*row = (struct diff_row){.key = keys[which - METRIC_COUNT],
 	                         .title = keys[which - METRIC_COUNT],
 	                         .class = DIFF_SCHEDULING,
-	                         .before = diff_value(range_of(before)),
-	                         .after = diff_value(range_of(after))};
+	                         .before = diff_value(ledger_peak(diff->before, before)),
+	                         .after = diff_value(ledger_peak(diff->after, after)),
+	                         .gap = new ? new : old};
 	diff_judge(row, diff->scheduling[like]);
 }
 

@@ -45,6 +45,9 @@ static void sort_in(const struct diff *diff, struct diff_parts *parts, const str
 	uint64_t scheduling = scheduling_of(diff, growth);
 	struct diff_part part = {.growth = growth, .change = diff_change(before, after)};
 
+	/* What is missing may have been a release of just this part. */
+	if (diff->before->unproven || diff->after->unproven)
+		part.change = CHANGE_UNKNOWN;
 	part.state = diff_state(
 		part.change, diff_noise(diff_metric_class(growth->metric), METRIC_BYTES, before, scheduling));
 	if (part.state == DIFF_SAME)

@@ -23,12 +23,6 @@ static int print_help(void)
 	return COMMAND_OK;
 }
 
-static int complain(const char *what, const char *why)
-{
-	fprintf(stderr, "sparktrace-analyze: %s: %s\n", what, why);
-	return COMMAND_BAD;
-}
-
 static int compare(const struct measure *before, const struct measure *after,
                    const struct diff_options *options)
 {

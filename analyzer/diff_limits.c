@@ -4,6 +4,7 @@
 #include "diff_parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What is found outweighs what cannot be told. */
 static void worsen(struct diff *diff, int status)
@@ -49,9 +50,10 @@ static uint64_t own_tolerance(const struct diff *diff, enum metric metric)
 
 static char *limit_text(const struct diff_row *row, uint64_t most)
 {
-	int64_t bytes = (int64_t)bytes_min(most, INT64_MAX);
+	char text[METRIC_TEXT];
 
-	return diff_value_text(row, (struct change){bytes, bytes});
+	return strdup(metric_print(row->unit == METRIC_RATIO ? METRIC_FACTOR : METRIC_MODELLED,
+	                           range_of(most), text));
 }
 
 static int say_failure(struct diff *diff, const struct diff_row *row, uint64_t most, const char *doubt)

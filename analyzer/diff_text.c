@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison for people and for scripts. */
 #include "diff_parts.h"
+#include "measure_words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -132,12 +133,15 @@ static void emit_part(struct emitter *e, const struct diff_part *part)
 static void say_part(struct emitter *e, const struct diff_part *part)
 {
 	const struct growth *growth = part->growth;
+	const struct range values[] = {growth->before, growth->after};
+	bool exact = values_look_alike(METRIC_MODELLED, values, 2);
+	char before[METRIC_TEXT], after[METRIC_TEXT];
 
 	emit_text(e, "{change} {metric} ({before} -> {after}): {name}",
 	          emit_change("change", part->change.lo, part->change.hi),
 	          emit_word("metric", metric_rows[growth->metric].name),
-	          emit_interval("before", growth->before.lo, growth->before.hi),
-	          emit_interval("after", growth->after.lo, growth->after.hi),
+	          emit_word("before", value_print(METRIC_MODELLED, growth->before, exact, before)),
+	          emit_word("after", value_print(METRIC_MODELLED, growth->after, exact, after)),
 	          emit_word("name", growth->name));
 	if (growth->detail)
 		emit_text(e, "    {detail}", emit_word("detail", growth->detail));

@@ -3,6 +3,7 @@
 #include "breakdown_names.h"
 #include "diff_parts.h"
 #include "emit_back.h"
+#include "measure_words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -139,17 +140,30 @@ static void say_unclear(FILE *out, const struct diff *diff)
 	}
 }
 
+/* Of a peak that is the same within the noise, the part that changed most; NULL: none. */
+static const struct diff_part *find_only_part(const struct diff *diff)
+{
+	const struct diff_parts *load = &diff->load;
+
+	for (size_t i = 0; i < load->count; i++)
+		if (diff->peaks[load->parts[i].growth->metric].state == DIFF_SAME)
+			return &load->parts[i];
+	return NULL;
+}
+
 /* No peak changed, but what it consists of. */
 static void say_only_part(FILE *out, const struct diff_part *part)
 {
 	const struct growth *growth = part->growth;
 	char *change = diff_change_text(METRIC_BYTES, part->change);
+	const struct range values[] = {growth->before, growth->after};
+	bool exact = values_look_alike(METRIC_MODELLED, values, 2);
 	char before[METRIC_TEXT], after[METRIC_TEXT];
 
 	fprintf(out, "%s %s %.*s: %s -> %s of %s, which is the same within the noise", change ? change : "",
 	        part_kind_names[growth->kind], (int)said_length(growth), growth->name,
-	        metric_print(METRIC_MODELLED, growth->before, before),
-	        metric_print(METRIC_MODELLED, growth->after, after), metric_rows[growth->metric].name);
+	        value_print(METRIC_MODELLED, growth->before, exact, before),
+	        value_print(METRIC_MODELLED, growth->after, exact, after), metric_rows[growth->metric].name);
 	free(change);
 }
 
@@ -177,6 +191,7 @@ static void say_nothing(FILE *out, const struct diff *diff)
 int diff_verdict(struct diff *diff)
 {
 	const struct diff_row *most = find_most(diff);
+	const struct diff_part *part = find_only_part(diff);
 	size_t size;
 	FILE *out = open_memstream(&diff->verdict, &size);
 
@@ -185,8 +200,8 @@ int diff_verdict(struct diff *diff)
 	if (most) {
 		say_row(out, most);
 		say_parts(out, diff, most);
-	} else if (diff->load.count) {
-		say_only_part(out, &diff->load.parts[0]);
+	} else if (part) {
+		say_only_part(out, part);
 	} else {
 		say_nothing(out, diff);
 	}

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "diff_parts.h"
+#include "measure_words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static struct range range_in(struct change value)
+{
+	return (struct range){(uint64_t)(value.lo < 0 ? 0 : value.lo),
+	                      value.hi == INT64_MAX ? UINT64_MAX : (uint64_t)(value.hi < 0 ? 0 : value.hi)};
+}
+
+/* In bytes where it differs and would read alike. */
 char *diff_value_text(const struct diff_row *row, struct change value)
 {
+	const struct range values[] = {range_in(row->before), range_in(row->after)};
+	enum metric metric = row->unit == METRIC_RATIO ? METRIC_FACTOR : METRIC_MODELLED;
+	bool differ = row->state == DIFF_GREW || row->state == DIFF_SHRANK;
 	char text[METRIC_TEXT];
-	struct range range = {(uint64_t)(value.lo < 0 ? 0 : value.lo),
-	                      value.hi == INT64_MAX ? UINT64_MAX : (uint64_t)(value.hi < 0 ? 0 : value.hi)};
 
 	if (value.lo == INT64_MIN)
 		return strdup("unknown");
@@ -18,7 +27,8 @@ char *diff_value_text(const struct diff_row *row, struct change value)
 
 		return emit_value_text(&field);
 	}
-	return strdup(metric_print(row->unit == METRIC_RATIO ? METRIC_FACTOR : METRIC_MODELLED, range, text));
+	return strdup(
+		value_print(metric, range_in(value), differ && values_look_alike(metric, values, 2), text));
 }
 
 static char *ratio_change_text(struct change change)

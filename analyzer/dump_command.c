@@ -34,7 +34,7 @@ static int dump_all(struct reader *reader, const char *path, bool units)
 
 	warn_problems(path, reader_summary(reader));
 	if (error)
-		fprintf(stderr, "sparktrace-analyze: %s: %s\n", path, reader_strerror(error));
+		complain(path, reader_strerror(error));
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("sparktrace-analyze: standard output");
 		return COMMAND_BAD;
@@ -70,10 +70,8 @@ int cmd_dump(int argc, char **argv)
 		return COMMAND_BAD;
 	}
 	error = reader_open_with_ring(argv[optind], ring, &reader);
-	if (error) {
-		fprintf(stderr, "sparktrace-analyze: %s: %s\n", argv[optind], reader_strerror(error));
-		return COMMAND_BAD;
-	}
+	if (error)
+		return complain(argv[optind], reader_strerror(error));
 	status = dump_all(reader, argv[optind], units);
 	reader_free(reader);
 	return status;

@@ -161,6 +161,32 @@ static struct run_set *sets_add(struct measures *measures)
 	return set;
 }
 
+/* The trace of another operand that tells of the same process, NULL: none. The last set is the one that is asked for. */
+static const struct run_card *card_elsewhere(const struct measures *measures, const struct run_card *card)
+{
+	for (size_t i = 0; i + 1 < measures->set_count; i++)
+		for (size_t k = 0; k < measures->sets[i]->count; k++)
+			if (card_is_again(&measures->sets[i]->cards[k], card))
+				return &measures->sets[i]->cards[k];
+	return NULL;
+}
+
+/* Runs are counted: one that comes in by two folders would be two. */
+static int folder_is_new(const struct measures *measures, const struct run_set *set, size_t group)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct run_card *again =
+			set->cards[i].group == group ? card_elsewhere(measures, &set->cards[i]) : NULL;
+
+		if (!again)
+			continue;
+		fprintf(stderr, "sparktrace-analyze: %s and %s are the same run: name it once\n", again->path,
+		        set->cards[i].path);
+		return -EEXIST;
+	}
+	return 0;
+}
+
 /* The newest run in a folder, each of its machines. */
 static int measure_folder(struct measures *measures, const char *folder)
 {
@@ -178,6 +204,7 @@ static int measure_folder(struct measures *measures, const char *folder)
 		return error ? complain(folder, error) : bad;
 	newest = run_set_newest(set, SIZE_MAX);
 	group = set->cards[newest].group;
+	error = folder_is_new(measures, set, group);
 	for (size_t i = 0; !error && i < set->count; i++)
 		if (set->cards[i].group == group && run_set_is_first(set, i))
 			error = measure_machine(measures, set, i);

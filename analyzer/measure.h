@@ -47,6 +47,7 @@ struct measure {
 	size_t version_count;
 	uint64_t weights; /* bytes */
 	bool finished;    /* the load came to its end; else values are lower bounds */
+	bool unproven;    /* not even lower bounds of sums: what is missing may have been a release */
 	/*
 	 * At least so many bytes came with the load, as samples saw, that are in no metric: host blocks below the threshold,
 	 * and what a program maps by itself. load_host_peak does not count them.
@@ -58,6 +59,13 @@ struct measure {
 	struct run_total *total;   /* NULL: of one process */
 	struct reader *reader;     /* of one process, else NULL */
 };
+
+/* Of the scale what comes from the values. */
+static inline void measure_scale(struct measure *measure)
+{
+	measure->scale.staged = measure->values[METRIC_STAGING].hi;
+	measure->scale.copied = measure->values[METRIC_ANON].hi;
+}
 
 /* Runs, in the order in which the first trace of each was named. */
 struct measures {

@@ -126,26 +126,50 @@ void fingerprint_release(struct fingerprint *fingerprint)
 
 /* --- versions ------------------------------------------------------------------------------------- */
 
+#define VERSION_UNKNOWN "unknown"
+
+/* Two of one name: both are said. An unknown one says nothing beside another. */
+static bool version_is_said(const struct measure *measure, const struct loader_part *part)
+{
+	for (size_t i = 0; i < measure->version_count; i++) {
+		const struct measure_version *version = &measure->versions[i];
+
+		if (!strcmp(version->name, part->name) &&
+		    (!part->version || !strcmp(version->version, part->version)))
+			return true;
+	}
+	return false;
+}
+
+/* The one of that name whose version is unknown makes room. */
+static void version_forget_unknown(struct measure *measure, const char *name)
+{
+	for (size_t i = 0; i < measure->version_count; i++) {
+		struct measure_version *version = &measure->versions[i];
+
+		if (strcmp(version->name, name) != 0 || strcmp(version->version, VERSION_UNKNOWN) != 0)
+			continue;
+		free(version->name);
+		free(version->version);
+		*version = measure->versions[--measure->version_count];
+		return;
+	}
+}
+
 static int version_add(struct measure *measure, const struct loader_part *part)
 {
-	struct measure_version *version;
-	struct measure_version *moved;
+	struct measure_version *version, *moved;
 
-	for (size_t i = 0; i < measure->version_count; i++) {
-		version = &measure->versions[i];
-		if (strcmp(version->name, part->name) != 0)
-			continue;
-		/* Two of one name: both are said. The unknown one says nothing. */
-		if (!part->version || !strcmp(version->version, part->version))
-			return 0;
-	}
+	if (version_is_said(measure, part))
+		return 0;
+	version_forget_unknown(measure, part->name);
 	moved = realloc(measure->versions, (measure->version_count + 1) * sizeof(*moved));
 	if (!moved)
 		return -ENOMEM;
 	measure->versions = moved;
 	version = &measure->versions[measure->version_count];
 	version->name = strdup(part->name);
-	version->version = strdup(part->version ? part->version : "unknown");
+	version->version = strdup(part->version ? part->version : VERSION_UNKNOWN);
 	if (version->name && version->version) {
 		measure->version_count++;
 		return 0;

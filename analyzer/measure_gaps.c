@@ -155,6 +155,7 @@ static void values_loosen(struct measure *measure, unsigned more, unsigned less)
 		measure->values[i].lo = less & 1u << i ? 0 : measure->values[i].lo;
 		measure->values[i].hi = more & 1u << i ? UINT64_MAX : measure->values[i].hi;
 	}
+	measure->unproven |= (less & BIT(MODELLED)) != 0;
 }
 
 /* The first reason stays. */

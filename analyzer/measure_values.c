@@ -34,27 +34,34 @@ static bool is_released(const struct weight_file *file)
 
 /*
  * Every mapping of a header is let go. But where all files were still there as a whole at the last weight byte nothing
- * depends on the order in which they came.
+ * depends on the order in which they came. Processes come in any order, and with them what a file had for a moment.
  */
-static bool all_are_mapped(const struct model *model)
+static bool all_are_mapped(const struct model *whole, const struct measured *processes, size_t count)
 {
-	const struct moment *last = &model->moments[MOMENT_LAST_WEIGHT];
+	const struct moment *last = &whole->moments[MOMENT_LAST_WEIGHT];
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < model->file_count; i++)
-		bytes = bytes_add(bytes, model->files[i].mapping_count ? model->files[i].size : 0);
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < processes[i].model->file_count; k++) {
+			const struct weight_file *file = &processes[i].model->files[k];
+
+			if (file->mapping_count)
+				bytes = bytes_add(bytes, count > 1 ? file->mapped : file->size);
+		}
 	return last->valid && last->mapped >= bytes;
 }
 
 /* The largest file that some mapping of was gone when the load had settled. */
-static uint64_t files_released(const struct measured *processes, size_t count)
+static uint64_t files_released(const struct model *whole, const struct measured *processes, size_t count)
 {
 	uint64_t most = 0;
 
+	if (all_are_mapped(whole, processes, count))
+		return 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct model *model = processes[i].model;
 
-		for (size_t k = 0; k < model->file_count && !all_are_mapped(model); k++)
+		for (size_t k = 0; k < model->file_count; k++)
 			if (is_released(&model->files[k]))
 				most = bytes_max(most, model->files[k].mapped);
 	}
@@ -86,9 +93,12 @@ void measure_values(struct measure *measure, const struct model *whole, const st
 	measure->weights = load->weights;
 	measure->finished = load->finished;
 	measure->uncounted = uncounted(load);
-	measure->scale = (struct metric_scale){load->threads,  load->largest_tensor,
-	                                       load->mappings, whole->page_size,
-	                                       load->weights,  files_released(processes, count)};
+	measure->scale = (struct metric_scale){.threads = load->threads,
+	                                       .largest_tensor = load->largest_tensor,
+	                                       .mappings = load->mappings,
+	                                       .page_size = whole->page_size,
+	                                       .weights = load->weights,
+	                                       .released = files_released(whole, processes, count)};
 	for (int i = 0; i < METRIC_COUNT; i++)
 		values[i] = RANGE_UNKNOWN;
 	values[METRIC_POOL] = pool_fall(whole);
@@ -99,4 +109,5 @@ void measure_values(struct measure *measure, const struct model *whole, const st
 	values[METRIC_MODELLED] = load->modelled;
 	values[METRIC_FACTOR] = ratio_range(load->modelled, load->weights);
 	values[METRIC_READ] = ratio_range(range_of(load->read_bytes), load->weights);
+	measure_scale(measure);
 }

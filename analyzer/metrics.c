@@ -31,14 +31,12 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
 	[METRIC_MODELLED] = {.name = "load_modelled_peak",
                              .share = 0.02,
                              .least = 128 * MIB,
-                             .by_threads = true,
-                             .by_files = true,
+                             .is_sum = true,
                              .help = "device, pinned, anonymous copies and staging together: the gate"},
 	[METRIC_FACTOR] = {.name = "load_factor",
                            .unit = METRIC_RATIO,
                            .least = METRIC_RATIO_ONE / 50,
-                           .by_threads = true,
-                           .by_files = true,
+                           .is_sum = true,
                            .help = "load_modelled_peak by the bytes of the weights"},
 	[METRIC_MAPPED] = {.name = "load_mapped_peak",
                            .by_mapping = true,
@@ -99,26 +97,30 @@ static uint64_t in_unit(enum metric_unit unit, uint64_t bytes, uint64_t weights)
 }
 
 /*
- * By how much several threads move a sum: by what staging, which is in it, is allowed to move. The device memory that an
- * allocator packs by the order in which they come is within that.
+ * What several threads bring and let go again is there at a time or one after the other: that of all threads but one may
+ * come on top. In another order all that is there at once was there by itself, so what was 0 stays 0.
  */
-static uint64_t threads_move(const struct metric_row *row, const struct metric_scale *scale)
+static uint64_t others_bring(uint64_t bytes, uint64_t baseline, const struct metric_scale *scale)
 {
-	uint64_t bytes = product(scale->threads, scale->largest_tensor);
+	return bytes_min(bytes, multiply(baseline, scale->threads - 1));
+}
 
-	return in_unit(row->unit, bytes_max(bytes, metric_rows[METRIC_STAGING].least), scale->weights);
+/* Files that are mapped, and copies of their pages. */
+static uint64_t files_move(uint64_t baseline, const struct metric_scale *scale)
+{
+	return others_bring(product(scale->released, scale->threads - 1), baseline, scale);
 }
 
 /*
- * Files that threads bring and let go again are there at a time or one after the other: those of all threads but one may
- * come on top. In another order all that is there at once was there by itself, so what was 0 stays 0.
+ * By how much a sum moves: by what staging and anonymous copies, which are in it, may move. The device memory that an
+ * allocator packs by the order in which they come is within the least that staging may.
  */
-static uint64_t files_move(const struct metric_row *row, uint64_t baseline, const struct metric_scale *scale)
+static uint64_t sums_move(const struct metric_row *row, const struct metric_scale *scale)
 {
-	uint64_t others = scale->threads - 1;
-	uint64_t files = in_unit(row->unit, product(scale->released, others), scale->weights);
+	uint64_t staging = others_bring(product(scale->threads, scale->largest_tensor), scale->staged, scale);
+	uint64_t bytes = bytes_max(staging, files_move(scale->copied, scale));
 
-	return bytes_min(files, multiply(baseline, others));
+	return in_unit(row->unit, bytes_max(bytes, metric_rows[METRIC_STAGING].least), scale->weights);
 }
 
 uint64_t metric_tolerance(enum metric metric, uint64_t baseline, const struct metric_scale *scale)
@@ -129,10 +131,10 @@ uint64_t metric_tolerance(enum metric metric, uint64_t baseline, const struct me
 
 	if (row->by_thread)
 		tolerance = bytes_max(tolerance, product(scale->threads, scale->largest_tensor));
-	if (row->by_threads && several)
-		tolerance = bytes_max(tolerance, threads_move(row, scale));
+	if (row->is_sum && several)
+		tolerance = bytes_max(tolerance, sums_move(row, scale));
 	if (row->by_files && several)
-		tolerance = bytes_max(tolerance, files_move(row, baseline, scale));
+		tolerance = bytes_max(tolerance, files_move(baseline, scale));
 	if (row->by_mapping)
 		tolerance = bytes_max(tolerance, product(scale->mappings, scale->page_size));
 	return tolerance;

@@ -37,8 +37,8 @@ struct metric_row {
 	double share;   /* of the baseline */
 	uint64_t least; /* in the metric's unit */
 	bool by_thread; /* the largest tensor for each loader thread */
-	/* Where there are several threads: what staging moves by is in the sums; how many files are there at a time. */
-	bool by_threads, by_files;
+	/* Where there are several threads: how many files are there at a time; what staging and copies move by is in the sums. */
+	bool by_files, is_sum;
 	bool by_mapping; /* a page for each mapping */
 	bool sampled;
 	double warn;      /* share of the baseline, 0: it never warns */
@@ -57,6 +57,7 @@ struct metric_scale {
 	uint64_t threads, largest_tensor, mappings, page_size;
 	uint64_t weights;  /* bytes */
 	uint64_t released; /* most bytes that one weight file had mapped which was let go during the load */
+	uint64_t staged, copied; /* load_staging_peak, load_anonymous_copy_peak: upper ends */
 };
 
 /* By how much a value may be above `baseline`, in the metric's unit. */

@@ -50,8 +50,9 @@ static int apply_option(const struct option_row *row, const char *text, void *op
 	}
 	if (!row->parse(text, at))
 		return 0;
-	fprintf(stderr, "sparktrace-analyze: --%s: \"%s\" is not what it takes (%s); see --help\n", row->name,
-	        text, row->argument);
+	fprintf(stderr, "sparktrace-analyze: --%s: \"%s\" is not what it takes (%s%s); see --help\n",
+	        row->name, text, row->argument,
+	        strcmp(row->argument, "SIZE") ? "" : ", such as 1.5GiB or 100MB");
 	return -EINVAL;
 }
 
@@ -77,9 +78,12 @@ int option_table_parse(const struct option_table *table, int argc, char **argv, 
 
 	fill_long_options(table, longs);
 	optind = 0;
-	while ((index = getopt_long(argc, argv, "", longs, NULL)) != -1)
+	while ((index = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (index == '?')
+			fputs("sparktrace-analyze: --help lists the options\n", stderr);
 		if (index == '?' || apply_option(&table->rows[index], optarg, options))
 			return -EINVAL;
+	}
 	*ret_first = optind;
 	return 0;
 }

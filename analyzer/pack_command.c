@@ -59,12 +59,6 @@ static int output_finish(struct output *output, bool whole)
 	return error;
 }
 
-static int complain(const char *name, const char *text)
-{
-	fprintf(stderr, "sparktrace-analyze: %s: %s\n", name, text);
-	return COMMAND_BAD;
-}
-
 static int pack_to(FILE *in, const char *name, const char *path)
 {
 	char text[PACK_ERROR_MAX];

@@ -56,8 +56,7 @@ static int write_report(const struct report *r)
 
 static int report_error(const char *path, int error)
 {
-	fprintf(stderr, "sparktrace-analyze: %s: %s\n", path, reader_strerror(error));
-	return COMMAND_BAD;
+	return complain(path, reader_strerror(error));
 }
 
 static int build_whole_model(const char *path, const struct options *options, struct reader **ret_reader,

@@ -99,6 +99,8 @@ void report_stack(struct emitter *e, const struct report *report, const char *ke
 
 /* In one line, to be freed: the innermost frames (NULL: an unknown stack, or no memory); a loader, its line, who called it. */
 char *report_stack_words(const struct names *names, uint32_t stack);
+/* Likewise, of Python only where there is any: the innermost frames and the program's own outermost one, which is never cut. */
+char *report_stack_brief(const struct names *names, uint32_t stack);
 char *report_loader_words(const struct loader *loader);
 
 #endif

@@ -28,17 +28,11 @@ static int worse_status(int a, int b)
 	return rank[a] > rank[b] ? a : b;
 }
 
-static int complain(const char *path, int error)
-{
-	fprintf(stderr, "sparktrace-analyze: %s: %s\n", path, reader_strerror(error));
-	return COMMAND_BAD;
-}
-
 static void set_complain(void *context, const char *path, int error)
 {
 	struct set *set = context;
 
-	set->status = worse_status(set->status, complain(path, error));
+	set->status = worse_status(set->status, complain(path, reader_strerror(error)));
 }
 
 static int set_read(struct set *set)
@@ -72,7 +66,8 @@ static void report_machine(struct set *set, size_t first, const struct report_be
 		report_begin(set);
 		set->status = worse_status(set->status, report_run_of(cards, count, set->options, beside));
 	} else {
-		set->status = worse_status(set->status, complain(set->run.cards[first].path, -ENOMEM));
+		set->status =
+			worse_status(set->status, complain(set->run.cards[first].path, strerror(ENOMEM)));
 	}
 	free(cards);
 }
@@ -124,13 +119,12 @@ static int operand_folder(const char *folder, const struct options *options, boo
 	int error = paths_in_folder(&set.run.paths, folder, NULL, 0);
 
 	if (!error && !set.run.paths.count) {
-		fprintf(stderr, "sparktrace-analyze: %s: no trace lies in this folder\n", folder);
-		set.status = COMMAND_BAD;
+		set.status = complain(folder, "no trace lies in this folder");
 	} else if (!error) {
 		error = set_read(&set);
 	}
 	if (error)
-		set.status = complain(folder, error);
+		set.status = complain(folder, reader_strerror(error));
 	else if (set.run.count)
 		report_folder(&set, folder);
 	run_set_release(&set.run);
@@ -186,7 +180,7 @@ static int operands_files(char *const *operands, int count, const struct options
 	if (!error)
 		error = set_read(&set);
 	if (error)
-		set.status = complain(operands[0], error);
+		set.status = complain(operands[0], reader_strerror(error));
 	else
 		report_files(&set);
 	for (int i = 0; i < count; i++)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define FRAMES_SHOWN 4
+#define BRIEF_SHOWN  2  /* before the outermost one */
 #define NATIVE_SHOWN 2  /* where Python frames follow, which say more */
 #define NAME_SHOWN   80 /* of a function: templates can be endless */
 
@@ -135,6 +136,70 @@ static void python_line(FILE *out, const struct names *names, uint32_t stack)
 		seen = seen || own;
 	}
 	line_end(&line, names_python_is_cut(names, stack));
+}
+
+/* --- in one short line ----------------------------------------------------------------------------- */
+
+/* A file that is the program's or a library's; "<string>" is somebody's own. */
+static bool is_told(const struct python_frame *frame)
+{
+	return !frame->file || (strncmp(frame->file, "<frozen", 7) != 0 &&
+	                        (*frame->file == '<' || !names_is_standard(frame->file)));
+}
+
+/* Of the frames that are told: the outermost one, before all that of no package's. None: `depth`. */
+static size_t outermost_told(const struct names *names, uint32_t stack, size_t depth)
+{
+	size_t any = depth, own = depth;
+
+	for (size_t i = 0; i < depth; i++) {
+		struct python_frame frame = names_python_frame(names, stack, i);
+
+		if (!is_told(&frame))
+			continue;
+		any = i;
+		own = frame.package ? own : i;
+	}
+	return own < depth ? own : any;
+}
+
+/* The innermost frames of those from `outer` on that find room beside it, then `outer`, then whether more are left. */
+static void brief_line(FILE *out, const struct names *names, uint32_t stack, size_t outer)
+{
+	struct line line = {.out = out};
+	size_t depth = names_python_depth(names, stack);
+
+	for (size_t i = 0; i < depth; i++) {
+		struct python_frame frame = names_python_frame(names, stack, i);
+
+		if (!is_told(&frame))
+			continue;
+		if (i == outer || (i < outer && !line.gap && line.frames < BRIEF_SHOWN))
+			print_python(&line, &frame, frame.package);
+		else
+			line.gap = true;
+	}
+	line_end(&line, names_python_is_cut(names, stack));
+}
+
+char *report_stack_brief(const struct names *names, uint32_t stack)
+{
+	size_t depth = names ? names_python_depth(names, stack) : 0;
+	size_t outer = depth ? outermost_told(names, stack, depth) : 0, size;
+	char *words = NULL;
+	FILE *out;
+
+	if (outer == depth)
+		return report_stack_words(names, stack);
+	out = open_memstream(&words, &size);
+	if (!out)
+		return NULL;
+	brief_line(out, names, stack, outer);
+	if (fclose(out)) {
+		free(words);
+		return NULL;
+	}
+	return words;
 }
 
 /* --- both ---------------------------------------------------------------------------------------- */

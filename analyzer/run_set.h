@@ -23,7 +23,10 @@ typedef void run_set_bad(void *context, const char *path, int error);
 int run_set_read(struct run_set *set, bool together, run_set_bad *bad, void *context);
 void run_set_release(struct run_set *set);
 
-/* The cards of a run that are of the machine of cards[first], into room for `count`; the number of them. */
+/* The same process: its trace was named twice, or is a copy. */
+bool card_is_again(const struct run_card *a, const struct run_card *b);
+
+/* The cards of a run that are of the machine of cards[first], each process once, into room for `count`; their number. */
 size_t run_set_machine(const struct run_set *set, size_t first, struct run_card **ret_cards);
 
 /* Is none before it of the same run and machine? */

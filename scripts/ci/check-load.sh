@@ -9,7 +9,7 @@ usage="usage: check-load.sh [option...] command [argument...]
 
 Runs a command that loads a model, records it, and compares the load with a baseline.
 
-  -b, --baseline FILE     the baseline, a file of your repository (sparktrace-baseline.json)
+  -b, --baseline FILE     the baseline, a file of your repository (sparktrace-baseline.json; with limits there need be none)
   -u, --update            write the baseline instead of comparing with it
   -n, --runs N            number of runs (1); with 3 and more noisy metrics are judged too
   -d, --folder FOLDER     where traces and results go (sparktrace-results)
@@ -28,7 +28,7 @@ stop() {
 	exit "${2:-2}"
 }
 
-baseline=sparktrace-baseline.json update='' runs=1 folder=sparktrace-results start=sparktrace-sim
+baseline='' update='' runs=1 folder=sparktrace-results start=sparktrace-sim
 # Options of `check`, a word a line.
 limits=''
 newline='
@@ -70,6 +70,13 @@ if [ -z "$start" ]; then
 	shim=$(cd -- "${shim%/*}/../lib" 2>/dev/null && pwd -P)/libsparktrace.so
 	[ -e "$shim" ] || stop "there is no $shim"
 fi
+if [ -z "$baseline" ]; then
+	baseline=sparktrace-baseline.json
+	[ -e "$baseline" ] || [ -n "$update" ] || [ -z "$limits" ] || baseline=''
+fi
+# Before a load that may take minutes.
+[ -z "$baseline" ] || [ -e "$baseline" ] || [ -n "$update" ] ||
+	stop "there is no baseline $baseline; the same with --update writes it"
 mkdir -p "$folder" || stop "cannot make the folder $folder"
 folder=$(cd -- "$folder" && pwd)
 # Results of an earlier call, and nothing else that may lie there.
@@ -84,6 +91,15 @@ record() (
 	exec "$@"
 )
 
+# report FOLDER: names in it may look like commands of GitHub's runner, which takes none until it sees the word again.
+report() {
+	word=''
+	[ "${GITHUB_ACTIONS:-}" != true ] || word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	[ -z "$word" ] || printf '\n::stop-commands::%s\n' "$word"
+	sparktrace-analyze "$1"
+	[ -z "$word" ] || echo "::$word::"
+}
+
 run=0
 while [ $run -lt "$runs" ]; do
 	run=$((run + 1))
@@ -93,7 +109,7 @@ while [ $run -lt "$runs" ]; do
 	status=$?
 	if [ $status -ne 0 ]; then
 		# What happened, for the log; the status stays the command's.
-		[ ! -e "$at/run.zst" ] || sparktrace-analyze "$at"
+		[ ! -e "$at/run.zst" ] || report "$at"
 		stop "run $run of $runs: the command failed with status $status, and nothing was compared: $*" $status
 	fi
 	[ -e "$at/run.zst" ] || stop "run $run of $runs left no trace: the command opened no weight file and used no GPU: $*" 3
@@ -107,5 +123,6 @@ while [ $run -gt 0 ]; do
 	set -- "$@" "$folder/run-$run"
 	run=$((run - 1))
 done
-sparktrace-analyze check --baseline "$baseline" $update \
-	--junit "$folder/junit.xml" --benchmark "$folder/benchmark.json" "$@"
+[ -z "$baseline" ] || set -- --baseline "$baseline" "$@"
+# shellcheck disable=SC2086 # none, or one word
+sparktrace-analyze check $update --junit "$folder/junit.xml" --benchmark "$folder/benchmark.json" "$@"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Baselines of others; and what is taken must come through writing and reading again unchanged. */
+/*
+ * Baselines of others; and what is taken must come through writing and reading again unchanged. Measures of any numbers and
+ * names, which no file had first: what is written of them is taken.
+ */
 #include "analyzer/baseline.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,22 +70,84 @@ static void compare_files(void)
 		abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* What was written of a measure is taken, and is then written alike. */
+static void come_through(const struct measure *measure)
 {
-	struct measures baseline = {0}, again = {0};
+	struct measures again = {0};
 
-	begin();
+	if (baseline_write(first, measure) || baseline_read(first, &again) ||
+	    baseline_write(second, again.runs))
+		abort();
+	compare_files();
+	measures_release(&again);
+}
+
+static void try_file(const uint8_t *data, size_t size)
+{
+	struct measures baseline = {0};
+
 	put(data, size);
 	if (baseline_read(given, &baseline))
-		return 0;
+		return;
 	/* A trace is another fuzzer's matter. */
-	if (baseline_is_file(baseline.runs)) {
-		if (baseline_write(first, baseline.runs) || baseline_read(first, &again) ||
-		    baseline_write(second, again.runs))
-			abort();
-		compare_files();
-		measures_release(&again);
-	}
+	if (baseline_is_file(baseline.runs))
+		come_through(baseline.runs);
 	measures_release(&baseline);
+}
+
+/* The input as numbers of any size: of the next byte the low six bits say how many bits of the eight bytes behind it count. */
+static uint64_t take(const uint8_t **data, size_t *size)
+{
+	uint64_t number = 0;
+	unsigned bits;
+
+	if (*size < 1 + sizeof(number))
+		return 0;
+	bits = **data % 64;
+	memcpy(&number, *data + 1, sizeof(number));
+	*data += 1 + sizeof(number);
+	*size -= 1 + sizeof(number);
+	return number >> bits;
+}
+
+static void try_measure(const uint8_t *data, size_t size)
+{
+	char name[3000] = "-", version[] = "1";
+	struct measure_version versions = {name, version};
+	struct part parts[METRIC_COUNT];
+	struct measures baseline = {0};
+	int error;
+	struct measure measure = {
+		.breakdown = {parts, METRIC_COUNT}, .versions = &versions, .version_count = 1};
+
+	measure.fingerprint.device = "none";
+	measure.fingerprint.allocator = name;
+	measure.fingerprint.heap_threshold = take(&data, &size);
+	measure.fingerprint.threads = take(&data, &size);
+	measure.weights = take(&data, &size);
+	measure.scale.largest_tensor = take(&data, &size);
+	measure.scale.released = take(&data, &size);
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		uint64_t low = take(&data, &size);
+		struct range value = {low, bytes_add(low, take(&data, &size))};
+
+		measure.values[i] = value;
+		parts[i] = (struct part){(enum metric)i, PART_FILE, name, value, NULL};
+	}
+	snprintf(name + 1, sizeof(name) - 1, "%.*s", (int)(size < 2900 ? size : 2900), (const char *)data);
+	error = baseline_write(given, &measure);
+	if (error == -ENODATA)
+		return;
+	if (error || baseline_read(given, &baseline))
+		abort();
+	come_through(baseline.runs);
+	measures_release(&baseline);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	begin();
+	try_file(data, size);
+	try_measure(data, size);
 	return 0;
 }

@@ -208,6 +208,35 @@ def as_json(name, trace):
           ("commands in it", consumers.commands(run.stdout), []))
 
 
+def guarded(before, trace):
+    """Reports and comparisons are in the same log: names are no commands there, and JSON says the same."""
+    calls = [("report", "--tensors", trace), ("report", "--json", trace), ("diff", before, trace),
+             ("diff", "--json", before, trace)]
+    wrong = []
+    for call in calls:
+        env = {key: value for key, value in os.environ.items() if not key.startswith("GITHUB_")}
+        here = subprocess.run([ANALYZE, *call], env=env, capture_output=True, check=False)
+        there = subprocess.run([ANALYZE, *call], env=env | {"GITHUB_ACTIONS": "true"}, capture_output=True, check=False)
+        text, log = here.stdout.decode(), there.stdout.decode()
+        if consumers.commands(log) or "##[" in log:
+            wrong.append(f"{call}: {consumers.commands(log)}")
+        if (here.returncode, "--json" in call and json.loads(text)) != (there.returncode, "--json" in call and json.loads(log)):
+            wrong.append(f"{call}: not the same")
+        if "##[" not in text:
+            wrong.append(f"{call}: nothing to guard")
+    check("report_and_diff_on_github", ("wrong", wrong, []))
+
+
+def misspelt(trace):
+    """What is neither a command nor a file is not taken for a trace, and no report is made of the others."""
+    def call(*words):
+        done = subprocess.run([ANALYZE, *words], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, "chekc (commands: report, diff, check, dump, pack)" in done.stderr
+
+    check("misspelt_command", ("said", call("chekc", trace), (2, "", True)), ("alone", call("chekc"), (2, "", True)),
+          ("a file", call(trace)[0], 0))
+
+
 def unwritable(trace):
     runs = [Run("--baseline", BASELINE, option, "/dev/full", trace) for option in ("--junit", "--benchmark")]
     check("unwritable", ("status", [run.status for run in runs], [2, 2]),
@@ -228,9 +257,11 @@ def main():
     elsewhere(grown)
     as_json("json_on_github", grown)
     unwritable(lean)
+    misspelt(lean)
     bad = evil(grown, "e<b>v|i`l&::error::")
     over("over_hostile_names", bad, PRINTED)
     cannot_tell("cannot_tell_hostile_names", bad)
+    guarded(lean, bad)
     as_json("json_on_github_hostile_names", bad)
     sys.exit(failed != 0)
 

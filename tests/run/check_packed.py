@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -300,9 +301,19 @@ def several_runs():
     check("it_is_shown", facts(("state", next(line["state"] for line in two["lines"] if line["metric"] == "pool_peak"), "shown")))
     one = said("largest_counts_of_exact_metrics", ["--baseline", path, runs[0], run_of("cow", writable=True), runs[2]], 1,
                "+1.00 GiB: ").json()
+    parts = json.loads(read(baseline_of("largest.json", runs[0], run_of("cow3", writable=True))))["largest"]
+    check("parts_of_a_baseline_are_the_largest_runs", facts(
+        ("copies", parts.get("load_anonymous_copy_peak, file model.safetensors"), GIB)))
     row = next(line for line in one["lines"] if line["metric"] == "load_anonymous_copy_peak")
     check("spread_is_said", facts(("spread", (row["spread_low_bytes"], row["spread_high_bytes"]), (0, GIB))))
     said("runs_apart", ["--baseline", path, runs[0], run_of("apart", threads=2)], 3, "loader threads differs: 1 in", "2 in")
+    said("named_thrice_is_one_run", ["--metric", "pool_peak=1TiB", runs[0], runs[0], runs[0]], 3, "there is 1")
+    folder = in_folder("folder")
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(runs[0], os.path.join(folder, "run.zst"))
+    for name, operands in (("twice", [folder, folder]), ("file_as_well", [folder, runs[0]])):
+        done = Check("--budget", "1TiB", *operands)
+        check(f"folder_{name}", facts(("status", done.status, 2), ("says", "the same run" in done.err or done.err, True)))
     said("trace_as_baseline", ["--baseline", runs[0], run_of("cow2", writable=True)], 1, "+1.00 GiB: ", "model.safetensors",
          "0 bytes -> 1.00 GiB")
 

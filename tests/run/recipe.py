@@ -123,7 +123,8 @@ def test_script():
     script = os.path.join(CI, "check-load.sh")
     run = lambda words, **settings: installed(f'"{script}" {words}', **settings)
     results = os.path.join(WORK, "the results")
-    check("script_no_baseline", wrong(run("-b none.json python load.py"), 2, "none.json", "--update"))
+    done = run("-b none.json python load.py")
+    check("script_no_baseline", wrong(done, 2, "none.json", "--update") or (str(WEIGHTS) in done.stdout and "it ran"))
     done = run("-n 3 -d 'the results' -b 'a baseline.json' -u python load.py")
     check("script_writes_a_baseline", wrong(done, 0) or not os.path.exists(os.path.join(WORK, "a baseline.json")))
     done = run("-d 'the results' -b 'a baseline.json' -- python load.py")
@@ -136,6 +137,43 @@ def test_script():
     check("script_benchmark", not any("load_modelled_peak" in name for name in names) and ("not there", names))
     check("script_limit", wrong(run("--budget 50MiB --metric load_device_peak=90MiB python load.py"), 1, "load_device_peak"))
     test_script_failures(run)
+    test_script_limits_alone(script)
+    test_script_names(run)
+
+
+def github_commands(text):
+    """Of a log, what GitHub's runner would take for commands (ActionCommand.cs): none while it was told to stop."""
+    token, found = None, []
+    for line in text.splitlines():
+        command = re.match(r"\s*::([^ :]+)[^:]*::(.*)", line) or re.search(r"##\[([^ \]]+)[^\]]*\](.*)", line)
+        if command and token is None and command[1] == "stop-commands":
+            token = command[2]
+        elif command and command[1] == token:
+            token = None
+        elif command and token is None:
+            found.append(line)
+    return found
+
+
+def test_script_limits_alone(script):
+    """In a folder without a baseline."""
+    run = lambda words: installed(f'mkdir -p alone && cd alone && ln -sf ../load.py ../model.safetensors . && "{script}" {words}')
+    check("script_limits_need_no_baseline", wrong(run("--budget 1GiB python load.py"), 0, "--budget 1GiB"))
+    check("script_limit_alone_is_broken", wrong(run("--budget 50MiB python load.py"), 1, "--budget 50MiB"))
+    done = run("-b none.json --budget 1GiB python load.py")
+    check("script_named_baseline_must_be_there", wrong(done, 2, "none.json"))
+
+
+def test_script_names(run):
+    """Of a file, in the report of a run that failed: no command for GitHub's runner."""
+    name = "##[error]a ::error::b.safetensors"
+    os.link(os.path.join(WORK, "model.safetensors"), os.path.join(WORK, name))
+    with open(os.path.join(WORK, "names.py"), "w", encoding="utf-8") as file:
+        file.write(LOAD.replace("model.safetensors", name) + "print('no newline', end='')\nraise SystemExit(7)\n")
+    done = run("python names.py", GITHUB_ACTIONS="true")
+    check("script_failure_shows_names", wrong(done, 7, r"\x23#[error]a"))
+    check("script_failure_names_no_commands", github_commands(done.stdout))
+    os.unlink(os.path.join(WORK, name))
 
 
 def test_script_failures(run):
@@ -255,6 +293,8 @@ def test_wrapper():
     done = run("--no-record sh -c 'echo $LD_LIBRARY_PATH $SIMCUDA_GB10 $LD_PRELOAD'", LD_LIBRARY_PATH="/theirs")
     check("wrapper_environment", wrong(done, 0, f"{PREFIX}/lib/sparktrace-sim:/theirs 1 ") or "libsparktrace" in done.stdout)
     device = "python -c 'import torch; print(torch.cuda.get_device_name(), torch.cuda.mem_get_info()[1])'"
+    half = run(f"--no-record --card 1.5GiB {device}")
+    check("wrapper_size_with_a_fraction", wrong(half, 0, "simulated device 1610612736"))
     check("wrapper_card", wrong(run(f"--no-record --card 2GiB {device}"), 0, "simulated device 2147483648"))
     moved = os.path.join(FOLDER, "moved")
     shutil.move(PREFIX, moved)

@@ -68,3 +68,12 @@ if grep -q 'skip c - no such machine' "$T/counts.out"; then
 else
 	echo "not ok run_tests_tells_why_it_skipped"
 fi
+
+# Programs of tests that link the shim's objects leave a ring, and the next recorder would look for it where all others are.
+cp "$(command -v printenv)" "$T/printenv"
+SPARKTRACE_RING_DIR=$T/rings "$runner" "$T/printenv" >/dev/null
+if grep -q "^SPARKTRACE_RING_DIR=$BUILD/tmp/printenv" "$BUILD/log/printenv.log"; then
+	echo "ok run_tests_keeps_rings_apart"
+else
+	echo "not ok run_tests_keeps_rings_apart - $(grep RING "$BUILD/log/printenv.log")"
+fi

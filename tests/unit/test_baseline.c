@@ -110,6 +110,7 @@ static void what_is_written_comes_back(void **state)
 	assert_memory_equal(b->values, m.values, sizeof(m.values));
 	for (size_t i = 0; i < FINGERPRINT_ROWS; i++)
 		assert_true(fingerprint_equal(&fingerprint_rows[i], &b->fingerprint, &m.fingerprint));
+	measure_scale(&m);
 	assert_memory_equal(&b->scale, &m.scale, sizeof(m.scale));
 	assert_string_equal(b->versions[0].name, name);
 	assert_string_equal(b->versions[0].version, version);
@@ -139,6 +140,29 @@ static void what_is_no_text_is_made_one(void **state)
 	assert_int_equal(baseline_read(path, &back), 0);
 	assert_non_null(
 		breakdown_find(&back.runs[0].breakdown, METRIC_DEVICE, PART_FILE, "a\\xff\\x0a\\x1b"));
+	measures_release(&back);
+}
+
+/* It takes no other part's place. */
+static void a_name_too_long_is_left_out(void **state)
+{
+	static char name[BASELINE_NAME_MAX + 2];
+	static const char names[BASELINE_PARTS][2] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+	struct part parts[BASELINE_PARTS + 1];
+	struct measure m = measure_example();
+	struct measures back = {0};
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	for (int i = 0; i < BASELINE_PARTS; i++)
+		parts[i] = part(METRIC_DEVICE, PART_FILE, names[i], GIB / 16);
+	parts[BASELINE_PARTS] = part(METRIC_DEVICE, PART_FILE, name, GIB / 2);
+	m.breakdown = (struct breakdown){parts, BASELINE_PARTS + 1};
+	assert_int_equal(baseline_write(path, &m), 0);
+	assert_int_equal(baseline_read(path, &back), 0);
+	assert_int_equal(back.runs[0].breakdown.count, BASELINE_PARTS);
+	for (int i = 0; i < BASELINE_PARTS; i++)
+		assert_string_equal(back.runs[0].breakdown.parts[i].name, names[i]);
 	measures_release(&back);
 }
 
@@ -361,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_written_comes_back),
 		TEST(what_is_no_text_is_made_one),
+		TEST(a_name_too_long_is_left_out),
 		TEST(a_number_that_moves_is_one_line_that_moves),
 		TEST(mode_and_link_stay),
 		TEST(what_is_wrong_is_named_with_its_line),

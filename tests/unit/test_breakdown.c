@@ -12,136 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 #include <cmocka.h>
-#include "records.h"
+#include "breakdown_scene.h"
 
 #define MANY 50000
-
-static void play(struct names *names, const struct st_record *record)
-{
-	assert_int_equal(names_record(names, record), 0);
-}
-
-static void play_text(struct names *names, const struct st_record *record, const char *text)
-{
-	play(names, record_tail(record, text, strlen(text)));
-}
-
-/* Native frames of a stack, innermost first, at `base`; a NULL function: only its module is known. */
-static void play_native(struct names *names, uint32_t stack, uint64_t base, const char *const *functions,
-                        size_t count)
-{
-	uint64_t addresses[16];
-
-	for (size_t i = 0; i < count; i++) {
-		addresses[i] = base + 16 * (i + 1);
-		if (functions[i])
-			play_text(names, RECORD(symbol, .address = addresses[i], .offset = 4), functions[i]);
-	}
-	play(names, record_tail(RECORD(stack, .id = stack), addresses, count * sizeof(*addresses)));
-	play_text(names, RECORD(module, .start = base, .end = base + 0x1000), "/lib/libload.so.3");
-}
-
-/* Python frames of a stack, innermost first: "function file". Codes are numbered from `first`. */
-static void play_python(struct names *names, uint32_t stack, uint64_t first, uint64_t line,
-                        const char *const *codes, size_t count)
-{
-	uint64_t frames[16];
-
-	for (size_t i = 0; i < count; i++) {
-		play_text(names, RECORD(code, .id = first + i, .line = 1), codes[i]);
-		frames[i] = (first + i) << 32 | (line + i);
-	}
-	play(names, record_tail(RECORD(frames, .id = stack), frames, count * sizeof(*frames)));
-}
-
-static struct breakdown made(const struct model *const *models, size_t count)
-{
-	struct breakdown breakdown;
-
-	assert_int_equal(breakdown_make(models, count, &breakdown), 0);
-	return breakdown;
-}
-
-static void assert_part(const struct breakdown *breakdown, enum metric metric, enum part_kind kind,
-                        const char *name, uint64_t bytes)
-{
-	const struct part *part = breakdown_find(breakdown, metric, kind, name);
-
-	if (!part)
-		fail_msg("no part \"%s\"", name);
-	assert_int_equal(part->bytes.lo, bytes);
-	assert_int_equal(part->bytes.hi, bytes);
-}
-
-/* The only part of a run that has one stack: its name. */
-static const char *stack_name(struct names *names, uint32_t stack, char *ret_name, size_t size)
-{
-	struct load_part part = {LOAD_PEAK_HOST, LOAD_PART_STACK, stack, {MIB, MIB}};
-	struct model model = {.names = names, .load_parts = &part, .load_part_count = 1};
-	struct breakdown breakdown = made((const struct model *[]){&model}, 1);
-
-	assert_int_equal(breakdown.count, 1);
-	assert_int_equal(breakdown.parts[0].metric, METRIC_HOST);
-	assert_int_equal(breakdown.parts[0].kind, PART_STACK);
-	snprintf(ret_name, size, "%s", breakdown.parts[0].name);
-	breakdown_release(&breakdown);
-	return ret_name;
-}
-
-#define NAME_OF(names, stack) stack_name(names, stack, (char[2000]){0}, 2000)
-
-static void test_native_stacks(void **state)
-{
-	static const char *const plain[] = {"fill", "load_all", "main"};
-	static const char *const cpp[] = {"_ZN2at6native5cloneIfEEvRKNS_6TensorE",
-	                                  "_ZN10tokenizers4load17h0123456789abcdefE", "worker.constprop.0"};
-	static const char *const unnamed[] = {NULL, NULL, "main"};
-	struct names *names;
-
-	(void)state;
-	assert_int_equal(names_create(&names), 0);
-	play_native(names, 3, 0x10000, plain, 3);
-	play_native(names, 900, 0x7f0000000000, plain, 3);
-	play_native(names, 5, 0x20000, cpp, 3);
-	play_native(names, 6, 0x30000, unnamed, 3);
-	assert_string_equal(NAME_OF(names, 3), "fill < load_all < main");
-	assert_string_equal(NAME_OF(names, 900), "fill < load_all < main");
-	/* No arguments, no hash, no copy of the compiler's. */
-	assert_null(strstr(NAME_OF(names, 5), "Tensor"));
-	assert_null(strstr(NAME_OF(names, 5), "0123456789abcdef"));
-	assert_null(strstr(NAME_OF(names, 5), "float"));
-	assert_non_null(strstr(NAME_OF(names, 5), "< worker"));
-	assert_null(strstr(NAME_OF(names, 5), "constprop"));
-	/* How many frames of a module without names there are is nobody's business. */
-	assert_string_equal(NAME_OF(names, 6), "libload.so.3 < main");
-	assert_string_equal(NAME_OF(names, 0), "(unknown stack)");
-	assert_string_equal(NAME_OF(names, 77), "(unknown stack)");
-	names_free(names);
-}
-
-static void test_python_stacks(void **state)
-{
-	static const char *const native[] = {"mmap64", "THPStorage_new"};
-	static const char *const codes[] = {"Loader.load_file /x/site-packages/safetensors/torch.py",
-	                                    "Thread.run /usr/lib/python3.11/threading.py",
-	                                    "_run <frozen runpy>", "main.<locals>.go /home/me/train.py",
-	                                    "<module> <string>"};
-	static const char *const moved[] = {"Loader.load_file /elsewhere/site-packages/safetensors/torch.py",
-	                                    "main.<locals>.go train.py", "<module> <string>"};
-	const char *wanted = "Loader.load_file < main.<locals>.go < <module>";
-	struct names *names;
-
-	(void)state;
-	assert_int_equal(names_create(&names), 0);
-	play_native(names, 1, 0x10000, native, 2);
-	play_python(names, 1, 10, 100, codes, 5);
-	play_native(names, 2, 0x90000, native, 1);
-	play_python(names, 2, 50, 3000, moved, 3);
-	/* Whatever line, number and place: the same functions. */
-	assert_string_equal(NAME_OF(names, 1), wanted);
-	assert_string_equal(NAME_OF(names, 2), wanted);
-	names_free(names);
-}
 
 static void test_alike_stacks_are_one(void **state)
 {
@@ -360,9 +233,9 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_native_stacks),          cmocka_unit_test(test_python_stacks),
 		cmocka_unit_test(test_alike_stacks_are_one),   cmocka_unit_test(test_file_names),
 		cmocka_unit_test(test_processes_are_added_up), cmocka_unit_test(test_details),
+
 		cmocka_unit_test(test_hostile_names),          cmocka_unit_test(test_many),
 	};
 

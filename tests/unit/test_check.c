@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "analyzer/check_parts.h"
+#include "analyzer/check_words.h"
 #include "measures.h"
 #include "checks.h"
 
@@ -164,6 +165,34 @@ static void what_became_better_passes_and_asks_for_an_update(void **state)
 	check_release(&r);
 }
 
+/* A page above a limit of 1 GiB is not "from 1.00 GiB to 1.00 GiB, above the limit of 1.00 GiB". */
+static void what_differs_does_not_read_alike(void **state)
+{
+	struct measures *measures = *state;
+	struct measure baseline = measure_example();
+	char text[METRIC_TEXT];
+	struct check_result r;
+
+	baseline.values[METRIC_MAPPED] = range_of(100 * GIB);
+	measures->runs[0].values[METRIC_MAPPED] = range_of(100 * GIB + 8192);
+	r = compare(measures, &baseline, NULL);
+	assert_int_equal(r.status, 1);
+	assert_string_equal(r.verdict,
+	                    "+8 KiB: mapped weight files grew from 107374182400 bytes to 107374190592 "
+	                    "bytes, above the limit of 107374186496 bytes (load_mapped_peak)");
+	assert_string_equal(
+		check_value_text(line_of(&r, METRIC_MAPPED, AGAINST_BASELINE), range_of(107374186496), text),
+		"107374186496 bytes");
+	check_release(&r);
+	/* Of what is well the last page says nothing. */
+	measures->runs[0].values[METRIC_MAPPED] = range_of(100 * GIB + 4096);
+	r = compare(measures, &baseline, NULL);
+	assert_string_equal(
+		check_value_text(line_of(&r, METRIC_MAPPED, AGAINST_BASELINE), range_of(100 * GIB), text),
+		"100.00 GiB");
+	check_release(&r);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -175,6 +204,7 @@ int main(void)
 		TEST(growth_is_said_with_its_number_first),
 		TEST(an_interval_proves_by_its_lower_end_only),
 		TEST(a_wide_interval_passes_with_a_note),
+		TEST(what_differs_does_not_read_alike),
 		TEST(what_became_better_passes_and_asks_for_an_update),
 	};
 

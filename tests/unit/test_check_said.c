@@ -29,8 +29,13 @@ static void versions_are_said_and_compared(void **state)
 	r = compare(measures, &baseline, NULL);
 	assert_int_equal(r.status, 0);
 	assert_true(notes(&r, "safetensors 0.8.0 -> 0.7.0"));
-	assert_true(notes(&r, "torch 0.8.0 takes part"));
+	assert_true(notes(&r, "torch 0.8.0 is seen in loading"));
 	assert_true(notes(&r, "the weights are 2.00 GiB, 1.00 GiB before"));
+	check_release(&r);
+	measures->runs[0].version_count = 0;
+	r = compare(measures, &baseline, NULL);
+	assert_true(notes(&r, "which packages loaded is not known"));
+	assert_false(notes(&r, "is not seen"));
 	check_release(&r);
 }
 
@@ -75,7 +80,8 @@ static void what_no_metric_counts_is_said(void **state)
 	measures->runs[0].uncounted = 200 * MIB;
 	r = compare(measures, &baseline, &options);
 	assert_int_equal(r.status, 0);
-	assert_true(notes(&r, "200.0 MiB more of host memory that load_host_peak does not count"));
+	assert_true(notes(
+		&r, "the load brought at least 200.0 MiB of host memory that load_host_peak does not count"));
 	check_release(&r);
 	measures->runs[0].uncounted = 200 * MIB + 1;
 	expect_status(measures, &baseline, &options, 3);
@@ -84,13 +90,63 @@ static void what_no_metric_counts_is_said(void **state)
 	expect_status(measures, NULL, &options, 1);
 }
 
+/* A load that stays on the host has no modelled peak: the first line is about what it has. */
+static void the_first_line_is_about_what_there_is(void **state)
+{
+	struct measures *measures = *state;
+	struct measure baseline = measure_example();
+	struct check_result r = compare(measures, &baseline, NULL);
+
+	assert_non_null(strstr(r.verdict, "load_modelled_peak"));
+	check_release(&r);
+	for (int i = 0; i < METRIC_COUNT; i++)
+		baseline.values[i] = measures->runs[0].values[i] = range_of(i == METRIC_HOST ? GIB : 0);
+	r = compare(measures, &baseline, NULL);
+	assert_int_equal(r.status, 0);
+	assert_non_null(strstr(r.verdict, "ok: other host memory (load_host_peak): 1.00 GiB"));
+	check_release(&r);
+}
+
+/* An advice to update is none where something grew, or where the program did not come through. */
+static void only_a_better_run_is_a_baseline(void **state)
+{
+	static const struct model failed = {.exited = true, .exit_how = ST_EXIT_EXITED, .exit_status = 3};
+	static const struct model killed = {.exited = true, .exit_how = ST_EXIT_SIGNALED, .exit_status = 9};
+	struct measures *measures = *state;
+	struct measure baseline = measure_example();
+	struct check_result r;
+
+	baseline.values[METRIC_DEVICE] = range_of(9 * GIB);
+	r = compare(measures, &baseline, NULL);
+	assert_int_equal(r.status, 0);
+	assert_true(notes(&r, "update the baseline"));
+	assert_non_null(strstr(r.verdict, "update the baseline"));
+	check_release(&r);
+	for (int i = 0; i < 2; i++) {
+		measures->runs[0].model = i ? &killed : &failed;
+		r = compare(measures, &baseline, NULL);
+		assert_int_equal(r.status, 0);
+		assert_true(notes(&r, i ? "ended by signal 9" : "ended with status 3"));
+		assert_false(notes(&r, "update the baseline"));
+		assert_null(strstr(r.verdict, "update the baseline"));
+		check_release(&r);
+	}
+	measures->runs[0].model = NULL;
+	measures->runs[0].values[METRIC_HOST] = range_of(9 * GIB);
+	r = compare(measures, &baseline, NULL);
+	assert_int_equal(r.status, 1);
+	assert_false(notes(&r, "update the baseline"));
+	check_release(&r);
+}
+
 /* --fit is the report's verdict on a machine of that size, of which 4 GiB are kept back. */
 static void fit_is_the_verdict_of_the_report(void **state)
 {
-	static struct model model;
+	static struct model model, larger;
 	struct measures *measures = *state;
 	struct check_options options = options_none();
 	char lost[] = "17 events are lost";
+	struct check_result r;
 
 	model = (struct model){.needed = {.demand = range_of(10 * GIB), .died_in = PHASE_COUNT}};
 	measures->runs[0].model = &model;
@@ -108,10 +164,30 @@ static void fit_is_the_verdict_of_the_report(void **state)
 	model.needed.lower_bound = true;
 	expect_status(measures, NULL, &options, 3);
 	options.fit = 13 * GIB;
-	expect_status(measures, NULL, &options, 1);
+	r = compare(measures, NULL, &options);
+	assert_int_equal(r.status, 1);
+	assert_non_null(strstr(r.verdict, "at least +1.00 GiB: the run needs at least 10.00 GiB"));
+	check_release(&r);
 	model.needed.lower_bound = false;
 	options.fit = 20 * GIB;
 	measures->runs[0].unusable = lost;
+	expect_status(measures, NULL, &options, 3);
+	options.fit = 13 * GIB; /* proven all the same, unless a release is among what is missing */
+	expect_status(measures, NULL, &options, 1);
+	measures->runs[0].unproven = true;
+	expect_status(measures, NULL, &options, 3);
+	measures->runs[0] = measure_example();
+	larger = model; /* of several runs that do not fit the one that needs most is said */
+	larger.needed.demand = range_of(30 * GIB);
+	measures->runs[0].model = measures->runs[2].model = &model;
+	measures->runs[1].model = &larger;
+	measures->count = 3;
+	r = compare(measures, NULL, &options);
+	assert_non_null(strstr(r.verdict, "+21.00 GiB: the run needs 30.00 GiB"));
+	check_release(&r);
+	measures->count = 1;
+	measures->runs[0].gaps[METRIC_DEVICE] = lost; /* a driver that nobody saw */
+	options.fit = 20 * GIB;
 	expect_status(measures, NULL, &options, 3);
 }
 
@@ -211,6 +287,30 @@ static void parts_that_a_baseline_does_not_name_are_bounded(void **state)
 	check_release(&r);
 }
 
+/* A stack that got other callers is the same, also beside a file; a name too long for a file may have been anything. */
+static void what_is_known_under_another_name_is_known(void **state)
+{
+	static char name[BASELINE_NAME_MAX + 2];
+	struct part named[] = {part(METRIC_ANON, PART_STACK, "load < read < old", GIB)};
+	struct part grown[] = {part(METRIC_ANON, PART_STACK, "load < read < new", 3 * GIB)};
+	struct measures *measures = *state;
+	struct measure baseline = measure_example();
+	struct check_result r;
+
+	memset(name, 'x', sizeof(name) - 1);
+	baseline.values[METRIC_ANON] = range_of(GIB);
+	baseline.breakdown = (struct breakdown){named, 1};
+	measures->runs[0].values[METRIC_ANON] = range_of(3 * GIB);
+	measures->runs[0].breakdown = (struct breakdown){grown, 1};
+	r = compare(measures, &baseline, NULL);
+	assert_string_equal(r.lines[0].grown[0].name, "load < read < new");
+	assert_int_equal(r.lines[0].grown[0].before.lo, GIB);
+	assert_int_equal(r.lines[0].grown[0].before.hi, GIB);
+	check_release(&r);
+	assert_int_equal(baseline_unnamed(&baseline, METRIC_ANON, "short").hi, GIB / 100);
+	assert_int_equal(baseline_unnamed(&baseline, METRIC_ANON, name).hi, GIB);
+}
+
 static void a_limit_alone_says_what_there_is(void **state)
 {
 	struct part parts[] = {
@@ -274,10 +374,13 @@ int main(void)
 		TEST(versions_are_said_and_compared),
 		TEST(limits_are_exact_and_said_back),
 		TEST(what_no_metric_counts_is_said),
+		TEST(the_first_line_is_about_what_there_is),
+		TEST(only_a_better_run_is_a_baseline),
 		TEST(fit_is_the_verdict_of_the_report),
 		TEST(grown_parts_are_said_once_and_file_first),
 		TEST(five_lines_have_room_for_each_kind),
 		TEST(parts_that_a_baseline_does_not_name_are_bounded),
+		TEST(what_is_known_under_another_name_is_known),
 		TEST(a_limit_alone_says_what_there_is),
 		TEST(what_is_not_known_is_no_baseline),
 	};

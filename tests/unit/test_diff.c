@@ -14,91 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define MIB UINT64_C(1048576)
-#define GIB (UINT64_C(1024) * MIB)
-
-#define PARTS 4
-
-/* Two runs of the same program, until a test changes one. */
-struct pair {
-	struct model models[2];
-	struct measure measures[2];
-	struct part parts[2][PARTS];
-	struct diff_options options;
-	struct diff diff;
-};
-
-static void make_side(struct pair *pair, int side)
-{
-	struct measure *measure = &pair->measures[side];
-
-	pair->models[side].device_peak = 4 * GIB;
-	*measure = (struct measure){
-		.path = side ? "after.zst" : "before.zst",
-		.finished = true,
-		.weights = 4 * GIB,
-		.model = &pair->models[side],
-		.scale = {.threads = 1,
-	                  .largest_tensor = 256 * MIB,
-	                  .mappings = 2,
-	                  .page_size = 4096,
-	                  .released = 512 * MIB},
-		.fingerprint = {.allocator = "plain",
-	                        .device = "unified",
-	                        .relief = "off",
-	                        .page_size = 4096,
-	                        .threads = 1,
-	                        .processes = 1,
-	                        .heap_threshold = MIB},
-		.breakdown = {pair->parts[side], 0},
-	};
-	for (int i = 0; i < METRIC_COUNT; i++)
-		measure->values[i] = range_of(metric_rows[i].unit == METRIC_RATIO ? METRIC_RATIO_ONE : GIB);
-}
-
-static int pair_up(void **state)
-{
-	struct pair *pair = calloc(1, sizeof(*pair));
-
-	make_side(pair, 0);
-	make_side(pair, 1);
-	*state = pair;
-	return 0;
-}
-
-static int pair_down(void **state)
-{
-	struct pair *pair = *state;
-
-	diff_release(&pair->diff);
-	free(pair);
-	return 0;
-}
-
-static const struct diff *compared(struct pair *pair)
-{
-	diff_release(&pair->diff);
-	assert_int_equal(diff_compare(&pair->measures[0], &pair->measures[1], &pair->options, &pair->diff),
-	                 0);
-	return &pair->diff;
-}
-
-static enum diff_state state_of(struct pair *pair, enum metric metric, struct range before,
-                                struct range after)
-{
-	pair->measures[0].values[metric] = before;
-	pair->measures[1].values[metric] = after;
-	return compared(pair)->peaks[metric].state;
-}
-
-static void part(struct pair *pair, int side, enum metric metric, enum part_kind kind, char *name,
-                 uint64_t bytes)
-{
-	struct breakdown *breakdown = &pair->measures[side].breakdown;
-
-	assert_true(breakdown->count < PARTS);
-	breakdown->parts[breakdown->count++] = (struct part){metric, kind, name, range_of(bytes), NULL};
-}
+#include "diff_scene.h"
 
 static void test_nothing(void **state)
 {
@@ -296,6 +212,82 @@ static void test_fail_on_cannot_tell(void **state)
 	assert_int_equal(status_on(pair, "load_host_peak"), COMMAND_CANNOT_TELL);
 }
 
+/* A release that was lost would have made the run's peaks lower: neither of them is proven then. */
+static void test_run_peaks_unproven(void **state)
+{
+	struct pair *pair = *state;
+	char text[] = "the trace says: a second driver library";
+
+	pair->models[1].device_peak = 8 * GIB;
+	pair->models[1].pinned_peak = 8 * GIB;
+	pair->measures[1].unproven = true;
+	pair->measures[1].unusable = "events were lost";
+	for (int i = 0; i < METRIC_COUNT; i++)
+		pair->measures[1].values[i] = RANGE_UNKNOWN;
+	assert_int_equal(status_on(pair, "1GiB"), COMMAND_CANNOT_TELL);
+	assert_int_equal(pair->diff.peaks[DIFF_RUN_DEVICE].state, DIFF_CANNOT_TELL);
+	assert_int_equal(pair->diff.peaks[DIFF_RUN_PINNED].state, DIFF_CANNOT_TELL);
+	assert_non_null(strstr(pair->diff.verdict, "cannot tell: after.zst: events were lost"));
+	/* Of the run before, too. */
+	pair->measures[1] = pair->measures[0];
+	pair->measures[1].model = &pair->models[1];
+	pair->measures[0].unproven = true;
+	assert_int_equal(status_on(pair, "1GiB"), COMMAND_CANNOT_TELL);
+	/* What says that the driver was not seen is said of them. */
+	pair->measures[0].gaps[METRIC_DEVICE] = text;
+	assert_int_equal(status_on(pair, "1GiB"), COMMAND_CANNOT_TELL);
+	assert_string_equal(pair->diff.peaks[DIFF_RUN_DEVICE].gap, text);
+	pair->measures[0].gaps[METRIC_DEVICE] = NULL;
+	pair->measures[0].unproven = false;
+	assert_int_equal(status_on(pair, "1GiB"), COMMAND_OVER);
+}
+
+/* Of a run that goes on more may come: as much as was seen is proven, no more. */
+static void test_run_peaks_unfinished(void **state)
+{
+	struct pair *pair = *state;
+
+	pair->models[0].load.present = true;
+	pair->measures[0].values[METRIC_DEVICE].hi = UINT64_MAX;
+	pair->models[1].device_peak = 8 * GIB;
+	assert_int_equal(compared(pair)->peaks[DIFF_RUN_DEVICE].state, DIFF_CANNOT_TELL);
+	pair->models[1].load.present = true;
+	pair->measures[1].values[METRIC_DEVICE].hi = UINT64_MAX;
+	pair->models[0].load.present = false;
+	assert_int_equal(compared(pair)->peaks[DIFF_RUN_DEVICE].state, DIFF_GREW);
+}
+
+/* Parts of what is not proven are not said, and never to be of a peak that is the same. */
+static void test_parts_unproven(void **state)
+{
+	struct pair *pair = *state;
+	char name[] = "a.bin";
+
+	part(pair, 1, METRIC_DEVICE, PART_FILE, name, 100 * MIB);
+	pair->measures[1].values[METRIC_DEVICE] = RANGE_UNKNOWN;
+	assert_null(strstr(compared(pair)->verdict, "the same within"));
+	pair->measures[1].unproven = true;
+	assert_int_equal(compared(pair)->load.count, 0);
+	assert_int_equal(pair->diff.load.unclear, 1);
+}
+
+/* What differs does not read alike. */
+static void test_close_values(void **state)
+{
+	struct pair *pair = *state;
+	char name[] = "a.bin";
+
+	pair->measures[1].values[METRIC_DEVICE] = range_of(GIB + 4 * MIB);
+	assert_string_equal(compared(pair)->verdict,
+	                    "+4.0 MiB load_device_peak: 1073741824 bytes -> 1077936128 bytes");
+	assert_int_equal(status_on(pair, "1MiB"), COMMAND_OVER);
+	assert_string_equal(pair->diff.failures[0], "load_device_peak grew by more than 1.0 MiB: +4.0 MiB");
+	pair->measures[1].values[METRIC_DEVICE] = range_of(GIB);
+	part(pair, 0, METRIC_ANON, PART_FILE, name, GIB);
+	part(pair, 1, METRIC_ANON, PART_FILE, name, GIB + 4 * MIB);
+	assert_non_null(strstr(compared(pair)->verdict, "a.bin: 1073741824 bytes -> 1077936128 bytes of"));
+}
+
 static void test_wrong_options(void **state)
 {
 	static const char *const wrong[] = {
@@ -390,6 +382,10 @@ int main(void)
 		TEST(test_parts_by_bytes),
 		TEST(test_fail_on),
 		TEST(test_fail_on_cannot_tell),
+		TEST(test_run_peaks_unproven),
+		TEST(test_run_peaks_unfinished),
+		TEST(test_parts_unproven),
+		TEST(test_close_values),
 		TEST(test_wrong_options),
 		TEST(test_notes),
 		TEST(test_json),

@@ -292,6 +292,7 @@ static void test_lost_events(void **state)
 	assert_non_null(strstr(m->unusable, "3 events"));
 	assert_value(m, METRIC_DEVICE, 0, UINT64_MAX);
 	assert_value(m, METRIC_POOL, 0, 0);
+	assert_true(m->unproven);
 	measures_release(&measures);
 }
 
@@ -308,6 +309,7 @@ static void test_no_end(void **state)
 	assert_int_equal(measures_read(paths, 1, &measures), 0);
 	assert_non_null(strstr(measures.runs->unusable, "has no end"));
 	assert_value(measures.runs, METRIC_DEVICE, GIB, UINT64_MAX);
+	assert_false(measures.runs->unproven);
 	measures_release(&measures);
 }
 

@@ -167,13 +167,66 @@ static void test_alone(void **state)
 	measures_release(&measures);
 }
 
+/* Each has its header mapped for a moment: whether both have so at once is chance, though all files stay to the end. */
+static void test_headers_of_several(void **state)
+{
+	struct pair *pair = *state;
+	struct measures measures;
+	const struct measure *m;
+
+	begin_both(pair);
+	for (int i = 0; i < PROCESSES; i++) {
+		at(2 + 3 * (uint64_t)i);
+		put(pair, i,
+		    RECORD(map, .addr = HEAP, .size = GIB, .prot = PROT_RW, .flags = MAP_PRIV, .file = 1));
+		MAP(i, GIB);
+		at(3 + 3 * (uint64_t)i);
+		put(pair, i, RECORD(unmap, .addr = HEAP, .size = GIB));
+		at(4 + 3 * (uint64_t)i);
+		ALLOC(i, 0, GIB);
+		put(pair, i, RECORD(copy, .dst = DEVICE, .src = MAPPED, .size = GIB, .how = ST_COPY_H2D));
+	}
+	at(9);
+	EXIT(0);
+	EXIT(1);
+	m = measured(pair, &measures);
+	assert_exact(m, METRIC_MAPPED, 3 * GIB);
+	/* In step it would have been 4. */
+	assert_true(metric_tolerance(METRIC_MAPPED, 3 * GIB, &m->scale) >= GIB);
+	measures_release(&measures);
+}
+
+/* A trace that is named twice (run.zst run*.zst) is no second process, and no second run. */
+static void test_named_twice(void **state)
+{
+	struct pair *pair = *state;
+	struct measures measures;
+	char *paths[] = {pair->paths[0], pair->paths[0], pair->paths[1], pair->paths[0], pair->paths[1]};
+
+	begin_both(pair);
+	at(2);
+	HOST(0, HEAP, GIB);
+	HOST(1, HEAP, GIB);
+	at(3);
+	EXIT(0);
+	EXIT(1);
+	for (int i = 0; i < PROCESSES; i++)
+		assert_int_equal(trace_finish(pair->traces[i], 0), 0);
+	assert_int_equal(measures_read(paths, 2, &measures), 0);
+	assert_int_equal(measures.count, 1);
+	assert_int_equal(measures.runs->fingerprint.processes, 1);
+	measures_release(&measures);
+	assert_int_equal(measures_read(paths, 5, &measures), 0);
+	assert_int_equal(measures.count, 1);
+	assert_int_equal(measures.runs->fingerprint.processes, 2);
+	measures_release(&measures);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_instant),
-		TEST(test_dead_at_the_peak),
-		TEST(test_sums),
-		TEST(test_alone),
+		TEST(test_one_instant), TEST(test_dead_at_the_peak),   TEST(test_sums),
+		TEST(test_alone),       TEST(test_headers_of_several), TEST(test_named_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

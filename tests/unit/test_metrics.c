@@ -43,9 +43,10 @@ static void test_tolerances(void **state)
 
 static void test_tolerances_by_scale(void **state)
 {
-	struct metric_scale scale = {8, 100 * MIB, 40, 65536, 0, 0};
-	struct metric_scale unknown = {ST_UNKNOWN, 100 * MIB, ST_UNKNOWN, 65536, 0, 0};
-	struct metric_scale huge = {UINT64_MAX - 1, UINT64_MAX - 1, 0, 0, 1, UINT64_MAX - 1};
+	struct metric_scale scale = {8, 100 * MIB, 40, 65536, 0, 0, 0, 0};
+	struct metric_scale unknown = {ST_UNKNOWN, 100 * MIB, ST_UNKNOWN, 65536, 0, 0, 0, 0};
+	struct metric_scale huge = {UINT64_MAX - 1, UINT64_MAX - 1, 0,         0, 1,
+	                            UINT64_MAX - 1, UINT64_MAX,     UINT64_MAX};
 
 	(void)state;
 	assert_int_equal(tolerance("load_staging_peak", GIB, &scale), 800 * MIB);
@@ -62,14 +63,19 @@ static void test_tolerances_by_scale(void **state)
 /* Staging of several threads is in the sums, and moves them; that of one does not. */
 static void test_several_threads(void **state)
 {
-	struct metric_scale four = {4, 100 * MIB, 1, 4096, 1000 * MIB, 0};
-	struct metric_scale one = {1, 500 * MIB, 1, 4096, 1000 * MIB, 0};
-	struct metric_scale small = {4, MIB, 1, 4096, 640 * MIB, 0};
-	struct metric_scale nobody = {ST_UNKNOWN, 100 * MIB, 1, 4096, 1000 * MIB, 0};
-	struct metric_scale nothing = {4, MIB, 1, 4096, 0, 0};
+	struct metric_scale four = {4, 100 * MIB, 1, 4096, 1000 * MIB, 0, 200 * MIB, 0};
+	struct metric_scale little = {4, 100 * MIB, 1, 4096, 1000 * MIB, 0, 50 * MIB, 0};
+	struct metric_scale unstaged = {4, 100 * MIB, 1, 4096, 1000 * MIB, 0, 0, 0};
+	struct metric_scale one = {1, 500 * MIB, 1, 4096, 1000 * MIB, 0, GIB, 0};
+	struct metric_scale small = {4, MIB, 1, 4096, 640 * MIB, 0, GIB, 0};
+	struct metric_scale nobody = {ST_UNKNOWN, 100 * MIB, 1, 4096, 1000 * MIB, 0, GIB, 0};
+	struct metric_scale nothing = {4, MIB, 1, 4096, 0, 0, GIB, 0};
 
 	(void)state;
 	assert_int_equal(tolerance("load_modelled_peak", GIB, &four), 400 * MIB);
+	assert_int_equal(tolerance("load_modelled_peak", GIB, &little), 150 * MIB); /* of the other three */
+	assert_int_equal(tolerance("load_modelled_peak", GIB, &unstaged), 128 * MIB);
+	assert_int_equal(tolerance("load_factor", 10000, &unstaged), 640);
 	assert_int_equal(tolerance("load_modelled_peak", GIB, &one), 128 * MIB);
 	assert_int_equal(tolerance("load_modelled_peak", GIB, &small), 128 * MIB);
 	assert_int_equal(tolerance("load_modelled_peak", GIB, &nobody), 128 * MIB);
@@ -85,8 +91,9 @@ static void test_several_threads(void **state)
 /* 60 MiB a file, three more of them at a time than in another order. Of nothing there are not more. */
 static void test_files_of_several_threads(void **state)
 {
-	struct metric_scale four = {4, MIB, 2, 4096, 1000 * MIB, 60 * MIB};
-	struct metric_scale one = {1, MIB, 2, 4096, 1000 * MIB, 60 * MIB};
+	struct metric_scale four = {4, MIB, 2, 4096, 1000 * MIB, 60 * MIB, 0, 240 * MIB};
+	struct metric_scale mapped = {4, MIB, 2, 4096, 1000 * MIB, 60 * MIB, 0, 0};
+	struct metric_scale one = {1, MIB, 2, 4096, 1000 * MIB, 60 * MIB, 0, 240 * MIB};
 
 	(void)state;
 	assert_int_equal(tolerance("load_mapped_peak", 240 * MIB, &four), 180 * MIB);
@@ -97,6 +104,9 @@ static void test_files_of_several_threads(void **state)
 	assert_int_equal(tolerance("load_anonymous_copy_peak", 0, &four), 64 * MIB);
 	assert_int_equal(tolerance("load_modelled_peak", 1000 * MIB, &four), 180 * MIB);
 	assert_int_equal(tolerance("load_factor", 10000, &four), 1800);
+	/* Mapped files that are not copied are in no sum. */
+	assert_int_equal(tolerance("load_mapped_peak", 240 * MIB, &mapped), 180 * MIB);
+	assert_int_equal(tolerance("load_modelled_peak", 1000 * MIB, &mapped), 128 * MIB);
 	assert_int_equal(tolerance("load_device_peak", 1000 * MIB, &four), 64 * MIB);
 	assert_int_equal(tolerance("load_host_peak", 1000 * MIB, &four), 64 * MIB);
 }
