@@ -1,38 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Baselines live in other people's repositories: what is written comes back, and what is wrong is named with its line. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <cmocka.h>
 
 #include "analyzer/baseline_parts.h"
+#include "baseline_file.h"
 #include "measures.h"
-
-static char folder[200], path[300];
-
-static int setup(void **state)
-{
-	const char *parent = getenv("T");
-
-	(void)state;
-	snprintf(folder, sizeof(folder), "%s/baseline.XXXXXX", parent ? parent : "/tmp");
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/b.json", folder);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	unlink(path);
-	return rmdir(folder); /* nothing else is left in it */
-}
 
 static void write_text(const char *text)
 {
@@ -381,7 +354,7 @@ static void what_is_not_there_is_the_callers_matter(void **state)
 
 int main(void)
 {
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, folder_up, folder_down)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_written_comes_back),
 		TEST(what_is_no_text_is_made_one),

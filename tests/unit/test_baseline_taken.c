@@ -1,38 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writer and reader of baselines agree: --update never leaves a file that the next `check` refuses. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
 
 #include "analyzer/baseline_parts.h"
+#include "baseline_file.h"
 #include "measures.h"
-
-static char folder[200], path[300];
-
-static int setup(void **state)
-{
-	const char *parent = getenv("T");
-
-	(void)state;
-	snprintf(folder, sizeof(folder), "%s/taken.XXXXXX", parent ? parent : "/tmp");
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/b.json", folder);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	unlink(path);
-	return rmdir(folder); /* nothing else is left in it */
-}
 
 /* Whatever a trace made of its numbers: a weight file of a few bytes has a factor that no model has. */
 static void what_is_written_is_taken(void **state)
@@ -109,9 +82,10 @@ static void a_baseline_of_nothing_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_written_is_taken, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_would_not_be_taken_is_not_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_baseline_of_nothing_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_written_is_taken, folder_up, folder_down),
+		cmocka_unit_test_setup_teardown(what_would_not_be_taken_is_not_written, folder_up,
+	                                        folder_down),
+		cmocka_unit_test_setup_teardown(a_baseline_of_nothing_is_refused, folder_up, folder_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
