@@ -128,6 +128,8 @@ static void print_tolerance(const struct metric_row *row, FILE *out)
 	if (row->is_sum)
 		print_next(out, &first, "what several threads may stage or copy");
 	fputs(several ? ")" : "", out);
+	if (row->by_thread)
+		fputs("; only warns where load_modelled_peak fell", out);
 	if (row->warn > 0)
 		fprintf(out, "; warns above %g %%", row->warn * 100);
 }

@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_unknown(struct range value)
+{
+	return range_is_open(value) && (!value.lo || value.lo == UINT64_MAX);
+}
+
 bool values_look_alike(enum metric metric, const struct range *values, size_t count)
 {
 	char left[METRIC_TEXT], right[METRIC_TEXT];
@@ -11,7 +16,9 @@ bool values_look_alike(enum metric metric, const struct range *values, size_t co
 	for (size_t i = 0; i < count; i++) {
 		metric_print(metric, values[i], left);
 		for (size_t k = 0; k < i; k++) {
-			if (values[i].lo == values[k].lo && values[i].hi == values[k].hi)
+			bool equal = values[i].lo == values[k].lo && values[i].hi == values[k].hi;
+
+			if (equal || is_unknown(values[i]) || is_unknown(values[k]))
 				continue;
 			if (!strcmp(left, metric_print(metric, values[k], right)))
 				return true;

@@ -96,6 +96,31 @@ static void staging_may_grow_by_the_largest_tensor_of_each_thread(void **state)
 	expect_status(measures, &baseline, NULL, 1);
 }
 
+/* Copies that became staging: less in all. As soon as the sum has not fallen for sure it is a growth as any other. */
+static void staging_in_place_of_more_is_a_warning(void **state)
+{
+	struct measures *measures = *state;
+	struct measure baseline = measure_example();
+	struct range *values = measures->runs[0].values;
+	struct check_result r;
+
+	baseline.values[METRIC_ANON] = range_of(GIB);
+	baseline.values[METRIC_MODELLED] = range_of(2 * GIB);
+	values[METRIC_STAGING] = range_of(GIB - 1);
+	values[METRIC_MODELLED] = range_of(2 * GIB - 1);
+	r = compare(measures, &baseline, NULL);
+	assert_int_equal(r.status, 0);
+	assert_int_equal(line_of(&r, METRIC_STAGING, AGAINST_BASELINE)->state, CHECK_WARNED);
+	assert_true(says(r.notes, r.note_count, "no failure"));
+	assert_true(says(r.notes, r.note_count, "update the baseline"));
+	check_release(&r);
+	values[METRIC_MODELLED] = (struct range){GIB, 2 * GIB};
+	expect_status(measures, &baseline, NULL, 1);
+	values[METRIC_MODELLED] = range_of(2 * GIB - 1);
+	values[METRIC_HOST] = range_of(GIB);
+	expect_status(measures, &baseline, NULL, 1);
+}
+
 static void growth_is_said_with_its_number_first(void **state)
 {
 	struct measures *measures = *state;
@@ -191,6 +216,12 @@ static void what_differs_does_not_read_alike(void **state)
 		check_value_text(line_of(&r, METRIC_MAPPED, AGAINST_BASELINE), range_of(100 * GIB), text),
 		"100.00 GiB");
 	check_release(&r);
+	/* Two things that are not known do not differ. */
+	baseline.values[METRIC_POOL] = RANGE_UNKNOWN;
+	r = compare(measures, &baseline, NULL);
+	assert_string_equal(check_value_text(line_of(&r, METRIC_POOL, AGAINST_NOTHING), range_of(GIB), text),
+	                    "1.00 GiB");
+	check_release(&r);
 }
 
 int main(void)
@@ -201,6 +232,7 @@ int main(void)
 		cmocka_unit_test(open_baseline_compares_nothing),
 		TEST(tolerances_are_those_of_the_table),
 		TEST(staging_may_grow_by_the_largest_tensor_of_each_thread),
+		TEST(staging_in_place_of_more_is_a_warning),
 		TEST(growth_is_said_with_its_number_first),
 		TEST(an_interval_proves_by_its_lower_end_only),
 		TEST(a_wide_interval_passes_with_a_note),
