@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/baseline_parts.h"
+#include "analyzer/check_parts.h"
 #include "baseline_file.h"
 #include "measures.h"
 
@@ -79,6 +80,39 @@ static void a_baseline_of_nothing_is_refused(void **state)
 	assert_int_equal(baseline_read(path, &back), -EINVAL);
 }
 
+/* Of several runs the largest values count, and what tolerances depend on; the parts are those of the run that needed most. */
+static void of_several_runs_the_largest_is_taken(void **state)
+{
+	static char small_name[] = "small", large_name[] = "large";
+	struct part small = {METRIC_DEVICE, PART_FILE, small_name, {GIB, GIB}, NULL};
+	struct part large = {METRIC_DEVICE, PART_FILE, large_name, {2 * GIB, 2 * GIB}, NULL};
+	struct measure runs[] = {measure_example(), measure_example(), measure_example()};
+	struct measures measures = {.runs = runs, .count = 3}, back = {0};
+	const struct measure *b;
+
+	(void)state;
+	runs[0].breakdown = runs[2].breakdown = (struct breakdown){&small, 1};
+	runs[1].breakdown = (struct breakdown){&large, 1};
+	runs[1].values[METRIC_MODELLED] = range_of(2 * GIB);
+	runs[2].values[METRIC_ANON] = range_of(MIB);
+	runs[0].values[METRIC_POOL] = range_of(5);
+	runs[0].scale.largest_tensor = 30 * MIB;
+	runs[0].scale.released = 40 * MIB;
+	runs[2].scale.mappings = 7;
+	assert_int_equal(check_update(path, &measures), 0);
+	assert_int_equal(baseline_read(path, &back), 0);
+	b = &back.runs[0];
+	assert_int_equal(b->values[METRIC_MODELLED].hi, 2 * GIB);
+	assert_int_equal(b->values[METRIC_ANON].hi, MIB);
+	assert_int_equal(b->values[METRIC_POOL].hi, 5);
+	assert_int_equal(b->scale.largest_tensor, 30 * MIB);
+	assert_int_equal(b->scale.released, 40 * MIB);
+	assert_int_equal(b->scale.mappings, 7);
+	assert_non_null(breakdown_find(&b->breakdown, METRIC_DEVICE, PART_FILE, "large"));
+	assert_null(breakdown_find(&b->breakdown, METRIC_DEVICE, PART_FILE, "small"));
+	measures_release(&back);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,6 +120,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_would_not_be_taken_is_not_written, folder_up,
 	                                        folder_down),
 		cmocka_unit_test_setup_teardown(a_baseline_of_nothing_is_refused, folder_up, folder_down),
+		cmocka_unit_test_setup_teardown(of_several_runs_the_largest_is_taken, folder_up, folder_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
