@@ -65,8 +65,6 @@ void check_reason(struct check *check, char *text);
 void check_note(struct check *check, char *text);
 void check_add_line(struct check *check, const struct check_line *line);
 
-/* "anonymous copies of the weights" */
-const char *check_noun(enum metric metric);
 /* The sentence of a line; `why` it cannot be told, or NULL. */
 char *check_sentence(struct check *check, const struct check_line *line, const char *why);
 

@@ -33,7 +33,7 @@ static const char *const nouns[METRIC_COUNT] = {
 	[METRIC_POOL] = "the fall of available memory",
 };
 
-const char *check_noun(enum metric metric)
+static const char *noun_of(enum metric metric)
 {
 	return metric < METRIC_COUNT ? nouns[metric] : "the need of the run";
 }
@@ -139,7 +139,7 @@ static struct figures figures_of(const struct check_line *line)
 static char *say_beside_baseline(struct check *check, const struct check_line *line, const char *why)
 {
 	const struct figures f = figures_of(line);
-	const char *name = metric_rows[line->metric].name, *noun = check_noun(line->metric);
+	const char *name = metric_rows[line->metric].name, *noun = noun_of(line->metric);
 
 	switch (line->state) {
 	case CHECK_OVER:
@@ -167,7 +167,7 @@ static char *say_beside_baseline(struct check *check, const struct check_line *l
 static char *say_beside_limit(struct check *check, const struct check_line *line, const char *why)
 {
 	const struct figures f = figures_of(line);
-	const char *name = metric_rows[line->metric].name, *noun = check_noun(line->metric);
+	const char *name = metric_rows[line->metric].name, *noun = noun_of(line->metric);
 	bool budget = line->against == AGAINST_BUDGET;
 	char *option = budget ? check_format(check, "--budget %s", line->given)
 	                      : check_format(check, "--metric %s=%s", name, line->given);
@@ -208,7 +208,7 @@ static char *say_fit(struct check *check, const struct check_line *line, const c
 static char *say_shown(struct check *check, const struct check_line *line)
 {
 	const struct figures f = figures_of(line);
-	const char *name = metric_rows[line->metric].name, *noun = check_noun(line->metric);
+	const char *name = metric_rows[line->metric].name, *noun = noun_of(line->metric);
 	bool same = line->before.lo == line->value.lo && line->before.hi == line->value.hi;
 
 	if (!check->options->update || !check_known(line->before) || same)
