@@ -160,8 +160,11 @@ static int sample_note(struct run_card *card, const struct st_ev_sample *record)
 	return 0;
 }
 
+/* A later one tells the pool's class anew; its start may be another reading of the clocks. */
 static void process_note(struct run_card *card, const struct st_ev_process *record)
 {
+	if (card->pid)
+		return;
 	card->pid = record->pid;
 	card->ppid = record->ppid;
 	card->rank = record->rank;

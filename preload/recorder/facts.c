@@ -82,7 +82,7 @@ static void write_process(const struct facts *facts, struct out *out)
 		stat.ppid = 0;
 	OUT(out, process, .pid = ring->pid, .ppid = stat.ppid, .uid = geteuid(),
 	    .page_size = (uint64_t)sysconf(_SC_PAGESIZE), .pool = facts->pool,
-	    .cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), .start = start_of(ring),
+	    .cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), .start = facts->start,
 	    .rank = number_of(ring, rank_names, COUNT(rank_names)),
 	    .world = number_of(ring, world_names, COUNT(world_names)));
 }
@@ -161,7 +161,7 @@ static void write_lines(const char *prefix, const char *lines, struct out *out)
 
 void facts_write(struct facts *facts, struct st_ring *ring, struct out *out)
 {
-	*facts = (struct facts){.ring = ring};
+	*facts = (struct facts){.ring = ring, .start = start_of(ring)};
 	facts->gpu_fd = pool_ask_gpu(ring->library_path);
 	facts->pool = atomic_load(&ring->simulated) ? ST_POOL_SIMULATED : ST_POOL_UNKNOWN;
 	write_texts(facts, out);
@@ -177,7 +177,7 @@ void facts_write(struct facts *facts, struct st_ring *ring, struct out *out)
 
 void facts_write_late(struct st_ring *ring, struct out *out)
 {
-	struct facts facts = {.ring = ring};
+	struct facts facts = {.ring = ring, .start = start_of(ring)};
 
 	facts.pool = atomic_load(&ring->simulated) ? ST_POOL_SIMULATED : ST_POOL_UNKNOWN;
 	write_process(&facts, out);

@@ -11,6 +11,7 @@ struct facts {
 	char machine[128]; /* product name */
 	char gpu[96];      /* NVML's name, "" as long as it has not answered */
 	int gpu_fd;        /* where it will come, -1 */
+	uint64_t start;    /* of the program, CLOCK_MONOTONIC: one reading for all its records */
 	enum st_pool_class pool;
 };
 

@@ -274,6 +274,25 @@ static void test_card(void **state)
 	assert_int_equal(cards[1].gone, 3 * SECONDS);
 }
 
+/* The recorder tells the pool's class anew when a driver shows itself: a glance at the trace and all of it are one. */
+static void test_card_told_again(void **state)
+{
+	struct pair *pair = *state;
+	struct run_card glance;
+
+	at(1);
+	begin(pair, 0, 1);
+	at(2);
+	put(pair, 0, RECORD(process, .pid = 10, .ppid = 1, .pool = ST_POOL_SIMULATED, .start = SECONDS - 10));
+	begin(pair, 1, 2);
+	total_of(pair);
+	assert_int_equal(card_glance(pair->paths[0], &glance), 0);
+	assert_int_equal(glance.start, SECONDS);
+	assert_int_equal(pair->cards[0].start, SECONDS);
+	assert_int_equal(pair->cards[0].ppid, 9);
+	card_release(&glance);
+}
+
 /* A load that begins before its process is sampled for the first time: what was imported by then is no part of it. */
 static void test_load_without_imports(void **state)
 {
@@ -348,6 +367,7 @@ int main(void)
 		TEST(test_shared_cache_once),
 		TEST(test_load_without_imports),
 		TEST(test_card),
+		TEST(test_card_told_again),
 		TEST(test_dead_load_needs_its_rest),
 	};
 
