@@ -14,7 +14,7 @@ struct party {
 	uint64_t time;                  /* of it, never going back */
 	size_t samples;                 /* applied */
 	uint64_t held;                  /* V + P + A + S of the last look at its own most */
-	bool begun, gone;               /* a record was applied; the process is dead, or its trace over */
+	bool begun, gone;               /* an event was applied; the process is dead, or its trace over */
 	bool late;                      /* it came after the first sample of the run */
 	uint64_t *looked, *looked_then; /* last look at each weight file's page cache; the same at the peak */
 	bool looked_news;

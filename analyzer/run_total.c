@@ -222,7 +222,7 @@ static int party_step(struct joint *joint, struct party *party)
 	error = build_measure_record(party->build, record);
 	if (error)
 		return error;
-	party->begun = true;
+	party->begun |= kind_is_event(record->kind);
 	joint->phase = phase;
 	joint->index++;
 	if (record->kind == ST_KIND_cached)

@@ -123,6 +123,36 @@ static void test_dead_at_the_peak(void **state)
 	measures_release(&measures);
 }
 
+/* One that comes only after a first peak has its part in the next. */
+static void test_later_peak(void **state)
+{
+	struct pair *pair = *state;
+	struct measures measures;
+	const struct measure *m;
+
+	at(1);
+	begin(pair, 0, 1);
+	put(pair, 0, RECORD_FILE(1, "/m/a.safetensors", GIB));
+	at(2);
+	MAP(0, GIB);
+	HOST(0, HEAP, 2 * GIB);
+	at(3);
+	begin(pair, 1, 3);
+	put(pair, 1, RECORD_FILE(1, "/m/b.safetensors", GIB));
+	at(4);
+	MAP(1, GIB);
+	HOST(1, HEAP, 3 * GIB);
+	at(5);
+	EXIT(0);
+	EXIT(1);
+	m = measured(pair, &measures);
+	assert_exact(m, METRIC_HOST, 5 * GIB);
+	assert_int_equal(part_of(m, 0, LOAD_PEAK_HOST, LOAD_PART_STACK), 2 * GIB);
+	assert_int_equal(part_of(m, 1, LOAD_PEAK_HOST, LOAD_PART_STACK), 3 * GIB);
+	assert_int_equal(part_of(m, 1, LOAD_PEAK_MAPPED, LOAD_PART_FILE), GIB);
+	measures_release(&measures);
+}
+
 /* Bytes read are the sum, by the weights of all. */
 static void test_sums(void **state)
 {
@@ -225,8 +255,9 @@ static void test_named_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_instant), TEST(test_dead_at_the_peak),   TEST(test_sums),
-		TEST(test_alone),       TEST(test_headers_of_several), TEST(test_named_twice),
+		TEST(test_one_instant), TEST(test_dead_at_the_peak), TEST(test_later_peak),
+		TEST(test_sums),        TEST(test_alone),            TEST(test_headers_of_several),
+		TEST(test_named_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

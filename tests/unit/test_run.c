@@ -78,6 +78,30 @@ static void test_dead_one_holds_nothing(void **state)
 	assert_int_equal(total->parts[1].layers.device, 0);
 }
 
+/* What stands in a trace before its first event says nothing of when the process came. */
+static void test_late_one_was_not_there(void **state)
+{
+	struct pair *pair = *state;
+	const struct run_total *total;
+
+	at(1);
+	begin(pair, 0, 1);
+	at(2);
+	ALLOC(0, 0, 3 * GIB);
+	at(3);
+	FREE(0, 0);
+	at(4);
+	begin(pair, 1, 4);
+	ALLOC(1, 0, GIB);
+	at(5);
+	EXIT(0);
+	EXIT(1);
+	total = total_of(pair);
+	assert_range(peak_of(total)->demand, 3 * GIB, 3 * GIB);
+	assert_true(total->parts[0].there);
+	assert_false(total->parts[1].there);
+}
+
 /*
  * Both were there before the first sample. 500 MiB belong to neither. Each rises from 100 MiB, the first by 300, the
  * second by 200: H is 500 MiB, and N is nothing, although each recorder saw the other's rise as N.
@@ -361,6 +385,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_staggered),
 		TEST(test_dead_one_holds_nothing),
+		TEST(test_late_one_was_not_there),
 		TEST(test_others_are_not_each_other),
 		TEST(test_late_one_brings_its_memory),
 		TEST(test_copy_brings_nothing),
