@@ -12,15 +12,10 @@ struct measured {
 	const struct reader_summary *summary;
 };
 
-/*
- * Fills all of a measure but who owns what: `whole` is the model of all processes together, of one process its own. 0 or
- * -ENOMEM; measure_release() then frees what there is.
- */
-int measure_fill(struct measure *measure, const struct model *whole, const struct measured *processes,
-                 size_t count);
+/* After an error too. */
 void measure_release(struct measure *measure);
 
-/* Its steps, each 0 or -ENOMEM: values and scale; fingerprint and versions; gaps and what makes all of it useless. */
+/* Steps of measuring, each 0 or -ENOMEM: values and scale; fingerprint and versions; gaps and what makes all of it useless. */
 void measure_values(struct measure *measure, const struct model *whole, const struct measured *processes,
                     size_t count);
 int fingerprint_make(struct fingerprint *fingerprint, const struct model *whole,

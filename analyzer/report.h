@@ -97,9 +97,10 @@ const char *report_mapping(const struct file_mapping *mapping);
 void report_stack(struct emitter *e, const struct report *report, const char *key, const char *lead,
                   uint32_t stack);
 
-/* In one line, to be freed: the innermost frames (NULL: an unknown stack, or no memory); a loader, its line, who called it. */
-char *report_stack_words(const struct names *names, uint32_t stack);
-/* Likewise, of Python only where there is any: the innermost frames and the program's own outermost one, which is never cut. */
+/*
+ * In one line, to be freed (NULL: an unknown stack, or no memory). Of Python only where there is any: the innermost frames
+ * and the program's own outermost one, which is never cut. A loader, its line, who called it.
+ */
 char *report_stack_brief(const struct names *names, uint32_t stack);
 char *report_loader_words(const struct loader *loader);
 

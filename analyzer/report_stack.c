@@ -182,6 +182,31 @@ static void brief_line(FILE *out, const struct names *names, uint32_t stack, siz
 	line_end(&line, names_python_is_cut(names, stack));
 }
 
+/* In one line: the innermost frames; NULL: an unknown stack, or no memory. */
+static char *stack_words(const struct names *names, uint32_t stack)
+{
+	bool python = names && names_python_depth(names, stack) > 0, native;
+	char *words = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	if (!names || (!python && !names_depth(names, stack)))
+		return NULL;
+	out = open_memstream(&words, &size);
+	if (!out)
+		return NULL;
+	native = native_line(out, names, stack, python);
+	if (python) {
+		fputs(native ? ", from python: " : "python: ", out);
+		python_line(out, names, stack);
+	}
+	if (fclose(out)) {
+		free(words);
+		return NULL;
+	}
+	return words;
+}
+
 char *report_stack_brief(const struct names *names, uint32_t stack)
 {
 	size_t depth = names ? names_python_depth(names, stack) : 0;
@@ -190,7 +215,7 @@ char *report_stack_brief(const struct names *names, uint32_t stack)
 	FILE *out;
 
 	if (outer == depth)
-		return report_stack_words(names, stack);
+		return stack_words(names, stack);
 	out = open_memstream(&words, &size);
 	if (!out)
 		return NULL;
@@ -270,30 +295,6 @@ static void emit_stack(struct emitter *e, const struct names *names, const char 
 	free(python);
 }
 
-char *report_stack_words(const struct names *names, uint32_t stack)
-{
-	bool python = names && names_python_depth(names, stack) > 0, native;
-	char *words = NULL;
-	size_t size = 0;
-	FILE *out;
-
-	if (!names || (!python && !names_depth(names, stack)))
-		return NULL;
-	out = open_memstream(&words, &size);
-	if (!out)
-		return NULL;
-	native = native_line(out, names, stack, python);
-	if (python) {
-		fputs(native ? ", from python: " : "python: ", out);
-		python_line(out, names, stack);
-	}
-	if (fclose(out)) {
-		free(words);
-		return NULL;
-	}
-	return words;
-}
-
 void report_stack(struct emitter *e, const struct report *report, const char *key, const char *lead,
                   uint32_t stack)
 {
@@ -304,7 +305,7 @@ void report_stack(struct emitter *e, const struct report *report, const char *ke
 		emit_stack(e, names, key, stack);
 		return;
 	}
-	line = report_stack_words(names, stack);
+	line = stack_words(names, stack);
 	if (!line)
 		return;
 	if (asprintf(&sentence, "%s{stack}", lead) >= 0) {
