@@ -27,8 +27,8 @@ static int measure_parts(struct measure *measure, const struct measured *process
 }
 
 /* All but who owns what: `whole` is the model of all processes together, of one process its own. 0 or -ENOMEM. */
-static int measure_fill(struct measure *measure, const struct model *whole,
-                        const struct measured *processes, size_t count)
+static int measure_fill(struct measure *measure, const struct model *whole, const struct measured *processes,
+                        size_t count)
 {
 	int error = fingerprint_make(&measure->fingerprint, whole, processes, count);
 

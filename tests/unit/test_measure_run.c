@@ -255,8 +255,9 @@ static void test_named_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_instant), TEST(test_dead_at_the_peak), TEST(test_later_peak),
-		TEST(test_sums),        TEST(test_alone),            TEST(test_headers_of_several),
+		TEST(test_one_instant), TEST(test_dead_at_the_peak),
+		TEST(test_later_peak),  TEST(test_sums),
+		TEST(test_alone),       TEST(test_headers_of_several),
 		TEST(test_named_twice),
 	};
 
