@@ -3,6 +3,9 @@
 #include <analyzer/run.h>
 #include <string.h>
 
+/* The kernel tells starts in steps of a tick, and each recorder puts them on the clock by itself. */
+#define TICK UINT64_C(10000000)
+
 static bool texts_equal(const char *a, const char *b)
 {
 	return a && b && !strcmp(a, b);
@@ -29,7 +32,7 @@ static bool days_overlap(const struct run_card *a, const struct run_card *b)
 /* A parent began before its child. Numbers of processes come again: then the child came when the parent was gone. */
 static bool is_child(const struct run_card *parent, const struct run_card *child)
 {
-	if (child->start < parent->start || child->start > parent->end)
+	if (child->start + TICK < parent->start || child->start > parent->end)
 		return false;
 	if (child->ppid == parent->pid && child->pid != parent->pid)
 		return true;

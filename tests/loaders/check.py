@@ -138,7 +138,7 @@ def looked_at(row, options):
     """What was seen of a row. One that cannot even be looked at is one failure, and no reason to leave the others."""
     try:
         return (kept if options.kept else live)(row, options)
-    except (SystemExit, KeyError, ValueError, subprocess.CalledProcessError) as error:
+    except (SystemExit, LookupError, StopIteration, ValueError, subprocess.CalledProcessError) as error:
         check(row.name + ("_kept" if options.kept else ""), f"{type(error).__name__}: {error}")
         return None
 

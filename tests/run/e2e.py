@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 from simledger import BUILD, FOLDER, LIB, MIB
 
@@ -81,7 +82,7 @@ class Outside:
     def rise(self, *names):
         """The most by which the value rose from one look to the next."""
         values = [value for _, _, value in self.column(*names)]
-        return max(after - before for before, after in zip(values, values[1:]))
+        return max((after - before for before, after in zip(values, values[1:])), default=0)
 
     def around(self, time, *names, until=None):
         """The smallest and largest value from the last look that was over by `time` to the first that began after it,
@@ -92,12 +93,13 @@ class Outside:
         values = [value for _, _, value in column[before[-1] if before else 0 : after[0] + 1 if after else None]]
         return min(values), max(values)
 
-    def peak_moment(self, *names):
-        """Within which the value came within 1 MiB of its maximum: from the look before the first such one to the one
-        after it, in which the maximum may lie where none saw it."""
-        column = self.column(*names)
-        at = next(i for i, (_, _, value) in enumerate(column) if value + NEAR >= self.highest(*names))
-        return column[max(at - 1, 0)][0], column[min(at + 1, len(column) - 1)][1]
+    def peak_moment(self, top, *names):
+        """Within which the value came within 1 MiB of `top`: from the look before the first such one to the one after it.
+        Where no look saw so much, to the one after the last of those that saw the most."""
+        column, most = self.column(*names), self.highest(*names)
+        seen = most + NEAR >= top
+        near = [i for i, (_, _, value) in enumerate(column) if value + NEAR >= (top if seen else most)]
+        return column[max(near[0] - 1, 0)][0], column[min(near[0 if seen else -1] + 1, len(column) - 1)][1]
 
 
 class Report:
@@ -156,6 +158,19 @@ class Traced:
     def last(self):
         """The ledger's last line: its sums are the whole run's."""
         return self.ledger[-1]
+
+    def unseen(self):
+        """Anonymous bytes of the files that no look may have seen: what came between two looks, or what the ledger has at
+        the end beyond what it had at the last look that saw the most, for that one may have come late."""
+        start = max(self.outside.column("anon_files"), key=lambda look: (look[2], look[0]))[0]
+        broken = max((line["broken"] for line in self.ledger if line["t"] <= start), default=0)
+        return max(self.outside.rise("anon_files"), self.last()["broken"] - broken)
+
+    def settle(self, seconds=30):
+        """Waits until the recorder is done, which takes its ring away then: a program that was killed did not wait for it."""
+        end = time.monotonic() + seconds
+        while os.path.exists(self.dump("head")[0]["ring"]) and time.monotonic() < end:
+            time.sleep(0.05)
 
     def report(self, *options):
         return Report(self.trace, *options)

@@ -358,6 +358,8 @@ def sharded(folder):
     for deadly in (False, True):
         cached([path], warm=False)
         run = Traced("killed" if deadly else "sharded", PYTHON, os.path.abspath(__file__), "killed" if deadly else "load_file", path)
+        if deadly:
+            run.settle()
         r = run.report("--files")
         files = {os.path.basename(file["path"]): file for file in r["files"]}
         names = [f"model-{i:05}-of-00005.safetensors" for i in range(1, 6)]

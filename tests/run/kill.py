@@ -63,7 +63,8 @@ def largest_map(command, may_vanish=False):
 
 
 def one_round(number, rng, weight):
-    with tempfile.TemporaryDirectory(prefix="kill") as folder:
+    # A recorder that was not there yet when the others were killed may make its trace while the folder is cleared.
+    with tempfile.TemporaryDirectory(prefix="kill", ignore_cleanup_errors=True) as folder:
         ring_dir = os.path.join(folder, "rings")
         os.mkdir(ring_dir)
         trace = os.path.join(folder, "run.zst")

@@ -21,16 +21,17 @@ def seen_from_outside(name, run, report, path):
     """Device, anonymous and cached bytes and the moment of the peak, within what moved between two looks."""
     peak, size = run.moment(report, "load_modelled_peak"), os.path.getsize(path)
     at_peak = report.file(path)["at_peak"]
-    earliest, latest = run.outside.peak_moment("device", "anon_files")
+    earliest, latest = run.outside.peak_moment(run.last()["device_peak"] + run.last()["broken"], "device", "anon_files")
     anon = run.outside.highest("anon_files")
+    looked = [record["time"] for record in run.dump("cached") if record["time"] <= peak]
     # A peak is a plateau: its moment is its beginning, its bytes are those of its end, and of the cache those of the
-    # last look before that.
-    low, high = run.outside.around(peak - LOOKS, "cached", until=run.moment(report, "settled"))
+    # last look before that, which is older where the recorder was kept waiting.
+    low, high = run.outside.around(min([peak - LOOKS, *looked[-1:]]), "cached", until=run.moment(report, "settled"))
     check(name, facts(
         ("device, ledger", report["peak.device_peak_bytes"], run.last()["device_peak"]),
         ("device, outside", report["peak.device_peak_bytes"], run.outside.highest("device")),
         ("anonymous, ledger", report["peak.load.anonymous_copies"], exactly(run.last()["broken"])),
-        ("anonymous, outside", *between(anon, at_peak["anon"]["high_bytes"], anon + run.outside.rise("anon_files"))),
+        ("anonymous, outside", *between(anon, at_peak["anon"]["high_bytes"], anon + run.unseen())),
         ("moment of the peak", *between(earliest, peak, latest)),
         # Cached are whole pages, also the one in which the file ends.
         ("cached at the peak", *between(low - -size % PAGE, at_peak["cached"]["low_bytes"], high)),
@@ -83,11 +84,13 @@ def needs_repair(name, run, r, path):
 
 def host(run):
     """Smallest and largest size of the rest of the program's memory up to the peak. The outside process subtracts one
-    file of /proc from another: only where the mapping stood still between its looks do the two belong together."""
+    file of /proc from another: only where the mapping stood still between its looks do the two belong together. Where it
+    never did, all looks are taken, whose bounds are wider."""
     column = run.outside.column("anon_files", "rss_anon")
     anon = [value for _, _, value in run.outside.column("anon_files")]
     until = anon.index(max(anon)) + 1
-    still = [column[i][2] - anon[i] for i in range(1, until - 1) if anon[i - 1] == anon[i] == anon[i + 1]]
+    others = [both - files for (_, _, both), files in zip(column[:until], anon)]
+    still = [others[i] for i in range(1, until - 1) if anon[i - 1] == anon[i] == anon[i + 1]] or others
     return min(still), max(still)
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 WORK, BUILD = os.environ["T"], os.environ["BUILD"]
 ANALYZE, SHIM = BUILD + "/sparktrace-analyze", BUILD + "/libsparktrace.so"
@@ -26,6 +27,22 @@ def check(name, *facts):
     print(f"not ok {name} - {'; '.join(wrong[:3])}" if wrong else f"ok {name}", flush=True)
 
 
+def dump(path):
+    done = subprocess.run([ANALYZE, "dump", path], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def whole(path):
+    """The records of a trace whose recorder is done, which takes its ring away then: where a program did not wait for all
+    of it, that is still looking for who owns the files."""
+    ring = dump(path)[0]["ring"]
+    for _ in range(600):
+        if not os.path.exists(ring):
+            break
+        time.sleep(0.05)
+    return dump(path)
+
+
 class Run:
     """A traced run in a folder of its own."""
 
@@ -38,8 +55,7 @@ class Run:
         self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
         self.records = {}
         for path in sorted(glob.glob(self.folder + "/*.zst")):
-            dump = subprocess.run([ANALYZE, "dump", path], capture_output=True, text=True, check=True).stdout
-            records = [json.loads(line) for line in dump.splitlines()]
+            records = whole(path)
             self.records[next(r["pid"] for r in records if r["event"] == "process")] = records
 
     def all(self, event, pid=None):

@@ -4,7 +4,9 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
+import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
@@ -26,6 +28,17 @@ def check(name, wrong):
         print(f"not ok {name} - {str(wrong)[:300]}", flush=True)
     else:
         print(f"ok {name}", flush=True)
+
+
+def raised(kind, error, trace):
+    """What nobody caught is a failure too, and says which line of the test it comes from."""
+    traceback.print_exception(kind, error, trace)
+    frames = [frame for frame in traceback.extract_tb(trace) if frame.filename.startswith(os.path.join(ROOT, "tests"))]
+    at = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}: {frames[-1].line}" if frames else "no line of a test"
+    check("exception", f"{kind.__name__}: {error} at {at}")
+
+
+sys.excepthook = raised
 
 
 def differ(found, wanted):

@@ -206,7 +206,7 @@ def copies_out_of_the_mapping(checkpoint):
         ("weights", r["peak.load.weights_bytes"], weights),
         ("A, within 2 pages a tensor", *between(weights, anon["low_bytes"], weights + len(sizes) * 2 * PAGE)),
         ("A, ledger", anon, exactly(broken)),
-        ("A, outside", *between(run.outside.highest("anon_files"), broken, run.outside.highest("anon_files") + run.outside.rise("anon_files"))),
+        ("A, outside", *between(run.outside.highest("anon_files"), broken, run.outside.highest("anon_files") + run.unseen())),
         ("device, ledger", r["peak.device_peak_bytes"], device),
         ("modelled", r["peak.load.load_modelled"], exactly(device + broken)),
         ("factor", *between(2, r["peak.load.load_factor"], 2 + beyond / weights)),

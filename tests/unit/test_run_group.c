@@ -56,6 +56,12 @@ static void test_parent_and_child(void **state)
 	/* The same number long after: another process. */
 	child = card(12, 10, 55, 60);
 	assert_false(are_one(parent, child));
+	/* A child of the first moment: both starts are told in ticks, each by another recorder. */
+	parent = card(10, 1, 5000000000, 6000000000);
+	child = card(11, 10, 5000000000 - 10, 6000000000);
+	assert_true(are_one(parent, child));
+	child.start -= 20000000;
+	assert_false(are_one(parent, child));
 }
 
 static void test_roots(void **state)

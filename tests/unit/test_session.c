@@ -131,10 +131,12 @@ static void die_killed(void)
 	kill(getpid(), SIGKILL);
 }
 
+/* Stops once its marks are there. */
 static void live_long(void)
 {
 	become_program();
 	produce_marks(10);
+	raise(SIGSTOP);
 	for (;;)
 		pause();
 }
@@ -256,10 +258,8 @@ static void test_kill_both(void **state)
 
 	(void)state;
 	wait_until(ST_RECORDER_RUNNING);
-	while (!atomic_load(&ring->head))
-		usleep(100);
-	usleep(10000);                                    /* its ten marks are a matter of microseconds */
-	assert_int_equal(finish_ring(ring_path), -EBUSY); /* in work */
+	assert_int_equal(waitpid(program, NULL, WUNTRACED), program); /* its marks are there */
+	assert_int_equal(finish_ring(ring_path), -EBUSY);             /* in work */
 	kill(recorder, SIGKILL);
 	end_of(recorder);
 	assert_int_equal(finish_ring(ring_path), -EBUSY); /* the program lives */
@@ -294,7 +294,8 @@ static void die_with_much(void)
 	become_program();
 	wait_until(ST_RECORDER_RUNNING);
 	produce_marks(1);
-	usleep(400000); /* the first block finds room */
+	while (!atomic_load(&ring->tail)) /* the first block finds room */
+		usleep(1000);
 	for (int i = 0; i < 2000; i++) {
 		struct st_ev_free event = {.r.kind = ST_KIND_free, .addr = (uint64_t)i * 0x9e3779b97f4a7c15u};
 
@@ -331,9 +332,7 @@ static void test_ring_only(void **state)
 	struct trace_back *back;
 
 	(void)state;
-	while (!atomic_load(&ring->head))
-		usleep(100);
-	usleep(10000);
+	assert_int_equal(waitpid(program, NULL, WUNTRACED), program); /* its marks are there */
 	kill(program, SIGKILL);
 	end_of(program);
 	assert_int_equal(finish_ring(ring_path), 0);
