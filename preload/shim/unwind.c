@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>
@@ -42,6 +43,22 @@ bool libunwind_forked(void)
 }
 
 /*
+ * libunwind reads from the pipe that it has none of (nopipe.h), which is a place to be cancelled at: the thread would
+ * end in the middle of malloc, where no thread ever does, and with libunwind's lock.
+ */
+static int tables_walk(backtrace_function *function, void **frames, int most)
+{
+	int state, count;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	unwind_enter();
+	count = function(frames, most);
+	unwind_leave();
+	pthread_setcancelstate(state, NULL);
+	return count;
+}
+
+/*
  * Never a dependency of the library: in the global scope its _Unwind_* would stand in for libgcc's under every
  * C++ exception of the program. The first call sets libunwind up, so it is made here and not in a
  * wrapper of malloc.
@@ -60,9 +77,7 @@ bool libunwind_open(void)
 		dlerror();
 		return false;
 	}
-	unwind_enter();
-	function(frame, 4);
-	unwind_leave();
+	tables_walk(function, frame, 4);
 	atomic_store_explicit(&backtrace_tables, function, memory_order_release);
 	return true;
 }
@@ -80,11 +95,8 @@ bool stack_is_small(void)
 void libunwind_walk(struct walk *walk)
 {
 	backtrace_function *function = atomic_load_explicit(&backtrace_tables, memory_order_acquire);
-	int count;
+	int count = tables_walk(function, (void **)walk->frame, (int)walk->room);
 
-	unwind_enter();
-	count = function((void **)walk->frame, (int)walk->room);
-	unwind_leave();
 	walk->frames = false;
 	walk->count = count > 0 ? (unsigned)count : 0;
 	walk->cut = walk->count == walk->room;
