@@ -62,8 +62,6 @@ static bool worth_waking(struct life *life, const struct st_record *record)
 	uint64_t last = atomic_load_explicit(&life->last, memory_order_relaxed);
 
 	atomic_store_explicit(&life->last, record->time, memory_order_relaxed);
-	if (likely(!atomic_load_explicit(&life->ring->sleeping, memory_order_relaxed)))
-		return false;
 	return record->kind == ST_KIND_moment || record->kind == ST_KIND_relief ||
 	       record->time - last > REST_NS || producer_waiting(life->ring) > life->ring_size / 4;
 }

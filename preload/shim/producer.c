@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "producer.h"
 
+#include "export.h"
 #include "sys.h"
 
 #include <limits.h>
@@ -80,9 +81,15 @@ uint64_t producer_waiting(const struct st_ring *ring)
 	return atomic_load_explicit(&ring->head, memory_order_relaxed) - tail;
 }
 
+/*
+ * The recorder sets `sleeping` before it looks at `head` (ringfile_wait): here `head` must be moved before `sleeping` is
+ * looked at, or both miss each other. Nothing but the barrier says so to a weakly ordered processor.
+ */
 void producer_wake(struct st_ring *ring)
 {
-	if (!atomic_exchange_explicit(&ring->sleeping, 0, memory_order_seq_cst))
+	atomic_thread_fence(memory_order_seq_cst);
+	if (likely(!atomic_load_explicit(&ring->sleeping, memory_order_relaxed)) ||
+	    !atomic_exchange_explicit(&ring->sleeping, 0, memory_order_seq_cst))
 		return;
 	atomic_fetch_add_explicit(&ring->wake, 1, memory_order_seq_cst);
 	sys_call3(SYS_futex, (long)&ring->wake, FUTEX_WAKE, INT_MAX);
