@@ -49,6 +49,7 @@ bool maps_add(const struct mapping *mapping)
 	return true;
 }
 
+/* Another thread may unmap this one meanwhile, and a third one fill the slot with one of its own: half of each is none. */
 static bool slot_read(const struct slot *slot, struct mapping *ret_mapping)
 {
 	uintptr_t start = atomic_load_explicit(&slot->start, memory_order_acquire);
@@ -56,7 +57,8 @@ static bool slot_read(const struct slot *slot, struct mapping *ret_mapping)
 	if (start <= 1)
 		return false;
 	*ret_mapping = (struct mapping){start, slot->end, slot->offset, slot->file, slot->writable};
-	return true;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&slot->start, memory_order_relaxed) == start;
 }
 
 bool maps_next(uintptr_t start, uintptr_t end, unsigned *cursor, struct mapping *ret_part)
