@@ -80,14 +80,21 @@ static void close_above(int first)
 		close(fd);
 }
 
-/* Nothing of the recorder may outlive it here: neither the ring's lock nor the trace. */
+/*
+ * Nothing of the recorder may outlive it here: neither the ring's lock nor the trace. The recorder has all signals
+ * blocked, as the shim had when it started it; of a driver that hangs the alarm must free this one.
+ */
 static void become_asker(int fd, const char *library_path)
 {
+	sigset_t none;
+
 	if (dup3(fd, 3, O_CLOEXEC) < 0 && errno != EINVAL) /* EINVAL: it is 3 already */
 		return;
 	close_above(4);
 	signal(SIGALRM, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	alarm(ASK_SECONDS);
 	write_name(3, library_path);
 }

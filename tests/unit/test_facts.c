@@ -13,12 +13,17 @@
 #include "preload/recorder/clock.h"
 #include "preload/recorder/facts.h"
 #include "preload/recorder/pool.h"
+#include "preload/recorder/procfs.h"
 #include "preload/recorder/ringfile.h"
 #include "preload/recorder/settings.h"
+#include "tests/unit/skip.h"
+#include "trace_back.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void test_pool_class(void **state)
@@ -80,13 +85,51 @@ static void test_no_gpu(void **state)
 	close(answer.fd);
 }
 
+/* The child that asks, the only one of this process. */
+static pid_t asker(void)
+{
+	char text[64] = "";
+
+	procfs_read("/proc/thread-self/children", text, sizeof(text));
+	return (pid_t)atoi(text);
+}
+
+/* A library that never comes to an end: the alarm must reach whoever waits for it, with all signals blocked here. */
+static void test_hanging_gpu(void **state)
+{
+	char folder[64], path[128];
+	struct pollfd answer = {.events = POLLIN};
+	sigset_t all, before;
+	pid_t pid;
+
+	(void)state;
+	while (waitpid(-1, NULL, 0) > 0) /* of the tests before */
+		continue;
+	back_make_folder(folder, sizeof(folder));
+	snprintf(path, sizeof(path), "%s/libnvidia-ml.so.1", folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	answer.fd = pool_ask_gpu(folder);
+	pid = asker();
+	for (int i = 0; pid > 0 && i < 100 && !poll(&answer, 1, 100); i++)
+		kill(pid, SIGALRM);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(answer.fd);
+	back_remove_folder(folder);
+	if (pid <= 0)
+		skip_because("this kernel does not tell who a process's children are");
+	kill(pid, SIGKILL); /* where the alarm did not */
+	waitpid(pid, NULL, 0);
+	assert_true(answer.revents & POLLHUP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pool_class),
-		cmocka_unit_test(test_rank),
-		cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_no_gpu),
+		cmocka_unit_test(test_pool_class),  cmocka_unit_test(test_rank),
+		cmocka_unit_test(test_settings),    cmocka_unit_test(test_no_gpu),
+		cmocka_unit_test(test_hanging_gpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
