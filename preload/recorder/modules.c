@@ -10,6 +10,15 @@
 
 #define SHARE 50 /* reading the map costs at most 1/50 of a core */
 
+void modules_init(struct modules *modules, uint32_t pid)
+{
+	struct procfs_stat stat;
+
+	*modules = (struct modules){.pid = pid};
+	if (!procfs_read_stat(pid, &stat))
+		modules->start_stack = stat.start_stack;
+}
+
 /* The first module that ends behind `address`. */
 static uint32_t lower(const struct modules *modules, uint64_t address)
 {
@@ -99,11 +108,21 @@ static void add(struct modules *modules, struct out *out, const struct procfs_ma
 	         .offset = map->offset, .bias = module->bias, .build_id = build_id);
 }
 
+/* To be asked when the map is open: what is read of it then is of the program that was there before. */
+static bool is_other_program(const struct modules *modules)
+{
+	struct procfs_stat stat;
+
+	return modules->start_stack &&
+	       (procfs_read_stat(modules->pid, &stat) || stat.start_stack != modules->start_stack);
+}
+
 bool modules_read(struct modules *modules, struct out *out)
 {
 	uint64_t before = clock_cost();
 	struct procfs_map map;
 	char path[40], line[4352];
+	bool other;
 	FILE *file;
 
 	if (clock_now() < modules->next)
@@ -112,7 +131,8 @@ bool modules_read(struct modules *modules, struct out *out)
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	while (fgets(line, sizeof(line), file))
+	other = is_other_program(modules);
+	while (!other && fgets(line, sizeof(line), file))
 		if (!procfs_parse_map(line, &map) && map.execute && map.path[0] == '/' &&
 		    !is_known(modules, &map))
 			add(modules, out, &map);

@@ -17,17 +17,20 @@ struct module {
 
 struct modules {
 	uint32_t pid;
-	struct module *all; /* by address */
+	uint64_t start_stack; /* another one: it has become another program by exec; 0: not known */
+	struct module *all;   /* by address */
 	uint32_t count, room;
 	uint64_t cost, next; /* CPU time of reading the map; not before */
 };
+
+void modules_init(struct modules *modules, uint32_t pid);
 
 /* The module at an address, NULL: none is known. */
 struct module *modules_find(const struct modules *modules, uint64_t address);
 
 /*
  * Reads the memory map again, unless that was just done, and writes a record for each executable
- * mapping that is new. True: it was read.
+ * mapping that is new. True: it was read, or is no longer that of the program.
  */
 bool modules_read(struct modules *modules, struct out *out);
 

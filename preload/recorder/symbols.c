@@ -11,7 +11,8 @@
 
 void symbols_init(struct symbols *symbols, uint32_t pid)
 {
-	*symbols = (struct symbols){.modules = {.pid = pid}};
+	*symbols = (struct symbols){0};
+	modules_init(&symbols->modules, pid);
 }
 
 void symbols_release(struct symbols *symbols)

@@ -167,6 +167,20 @@ static void test_modules(void **state)
 	back_free(back);
 }
 
+/* After an exec the same addresses are those of another program. */
+static void test_after_exec(void **state)
+{
+	uint64_t address = (uintptr_t)where_called;
+	struct trace_back *back;
+
+	(void)state;
+	symbols.modules.start_stack++;
+	symbols_add(&symbols, &address, 1);
+	back = name_all();
+	assert_int_equal(back_count(back, ST_KIND_module) + back_count(back, ST_KIND_symbol), 0);
+	back_free(back);
+}
+
 /* The file was replaced since it was mapped: its names would be wrong. */
 static void test_replaced(void **state)
 {
@@ -191,6 +205,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_end_of_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_modules, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_after_exec, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_replaced, set_up, tear_down),
 	};
 
