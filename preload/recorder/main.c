@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,16 @@ static void raise_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* The thread that started us may be one that nothing else runs beside; to give that up is always allowed. */
+static void leave_real_time(void)
+{
+	const struct sched_param none = {0};
+	int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	if (policy == SCHED_FIFO || policy == SCHED_RR)
+		sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 /* What killed the program must not kill its recorder, and whoever is killed first should be neither. */
 static void settle(void)
 {
@@ -65,7 +76,8 @@ static void settle(void)
 
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
-	setpriority(PRIO_PROCESS, 0, NICE);
+	leave_real_time();
+	setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICE);
 	raise_descriptors();
 	write_text("/proc/self/oom_score_adj", "-900");
 	umask(077);
