@@ -27,12 +27,14 @@ struct walk {
 
 /* --- whose ring it is ---------------------------------------------------------------------------- */
 
-/* `size` is the ring's own word for its bytes of data, read once: others may write there. */
+/* The magic is written last. `size` is the ring's own word for its bytes of data, read once: others may write there. */
 static bool ring_valid(const struct st_ring *ring, uint64_t size, uint64_t file_bytes)
 {
-	return !memcmp(ring->magic, ST_RING_MAGIC, sizeof(ring->magic)) && ring->version == ST_RING_VERSION &&
-	       size >= SIZE_MIN_RING && size <= SIZE_MAX_RING && !(size & (size - 1)) &&
-	       size <= file_bytes - ST_RING_DATA;
+	bool made = !memcmp(ring->magic, ST_RING_MAGIC, sizeof(ring->magic));
+
+	atomic_thread_fence(memory_order_acquire);
+	return made && ring->version == ST_RING_VERSION && size >= SIZE_MIN_RING && size <= SIZE_MAX_RING &&
+	       !(size & (size - 1)) && size <= file_bytes - ST_RING_DATA;
 }
 
 static void copy_text(char *to, size_t room, const char *from, size_t from_room)
@@ -77,8 +79,13 @@ static bool read_line(const char *path, char *line, int room)
 	return got;
 }
 
-/* State and start time of a process (fields 3 and 22 of its stat line). */
-static bool read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start)
+/* Of a process' stat line what says whether it is over. */
+struct process {
+	char state;              /* field 3 */
+	uint64_t threads, start; /* fields 20 and 22 */
+};
+
+static bool read_stat(uint32_t pid, struct process *ret_process)
 {
 	char path[64], line[1024];
 	const char *at;
@@ -89,25 +96,31 @@ static bool read_stat(uint32_t pid, char *ret_state, uint64_t *ret_start)
 	at = strrchr(line, ')'); /* the name before it may hold anything */
 	if (!at || at[1] != ' ')
 		return false;
-	*ret_state = at[2];
-	for (int field = 2; at && field < 22; field++)
+	ret_process->state = at[2];
+	for (int field = 2; at && field < 22; field++) {
+		if (field == 20)
+			ret_process->threads = strtoull(at, NULL, 10);
 		at = strchr(at + 1, ' ');
+	}
 	if (!at)
 		return false;
-	*ret_start = strtoull(at, NULL, 10);
+	ret_process->start = strtoull(at, NULL, 10);
 	return true;
 }
 
-/* Does this process still run, on this boot? A zombie writes nothing any more. */
+/*
+ * Does this process still run, on this boot? A zombie writes nothing any more, unless it is only the first thread that
+ * has ended.
+ */
 static bool process_alive(const struct st_file_head *head)
 {
-	char boot[64], state;
-	uint64_t start;
+	struct process process;
+	char boot[64];
 
 	if (!read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) || strcmp(boot, head->boot_id))
 		return false;
-	return read_stat(head->pid, &state, &start) && start == head->start_time && state != 'Z' &&
-	       state != 'X';
+	return read_stat(head->pid, &process) && process.start == head->start_time &&
+	       ((process.state != 'Z' && process.state != 'X') || process.threads > 1);
 }
 
 /* --- the walk ------------------------------------------------------------------------------------ */

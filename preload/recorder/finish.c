@@ -29,6 +29,13 @@ static int write_late(struct st_ring *ring)
 	return err;
 }
 
+/* What is no reason to give a ring up: there will be room, or descriptors, another time. */
+static bool is_passing(int err)
+{
+	return err == -EBUSY || err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -ENOMEM ||
+	       err == -EMFILE || err == -ENFILE || err == -EIO;
+}
+
 static int finish_unnamed(const char *path)
 {
 	struct ringfile file;
@@ -37,7 +44,7 @@ static int finish_unnamed(const char *path)
 	if (err)
 		return err == -EWOULDBLOCK ? -EBUSY : err;
 	err = ringfile_is_dead(file.ring) ? write_late(file.ring) : -EBUSY;
-	if (err != -EBUSY && err != -ENOSPC && err != -EDQUOT && err != -EFBIG)
+	if (!is_passing(err))
 		unlink(path);
 	ringfile_release(&file);
 	return err;

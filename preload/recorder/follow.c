@@ -90,12 +90,21 @@ static bool ask_pidfd(struct follow *follow)
 	return true;
 }
 
+/* To whoever may not look at a process the kernel says that its status is 0. */
+static bool may_see_status(uint32_t pid)
+{
+	char path[40], target[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	return readlink(path, target, sizeof(target)) >= 0 || errno != EACCES;
+}
+
 static bool ask_zombie(struct follow *follow)
 {
 	struct procfs_stat stat;
 
-	if (procfs_read_stat(follow->ring->pid, &stat) || stat.start_time != follow->ring->start_time ||
-	    stat.state != 'Z')
+	if (!may_see_status(follow->ring->pid) || procfs_read_stat(follow->ring->pid, &stat) ||
+	    stat.start_time != follow->ring->start_time || !procfs_is_over(&stat))
 		return false;
 	set_status(follow, stat.exit_code);
 	return true;
@@ -106,6 +115,14 @@ static void learn_status(struct follow *follow)
 {
 	if (!ask_pidfd(follow) && !ask_zombie(follow))
 		ask_pidfd(follow);
+}
+
+/* Its folder may be a link, which the map shows resolved. */
+static bool is_ring(const struct follow *follow, const struct procfs_map *map)
+{
+	const char *name = strrchr(follow->ring->path, '/'), *its = strrchr(map->path, '/');
+
+	return map->ino == follow->ring_ino && name && its && !strncmp(its, name, strlen(name));
 }
 
 static bool has_ring_mapped(const struct follow *follow)
@@ -121,9 +138,9 @@ static bool has_ring_mapped(const struct follow *follow)
 		return true; /* cannot tell */
 	while (!found && fgets(line, sizeof(line), file)) {
 		any = true;
-		found = !procfs_parse_map(line, &map) && map.ino == follow->ring_ino &&
-		        !strncmp(map.path, follow->ring->path, strlen(follow->ring->path));
+		found = !procfs_parse_map(line, &map) && is_ring(follow, &map);
 	}
+	found |= ferror(file) != 0; /* cannot tell either */
 	fclose(file);
 	return found || !any; /* no mapping at all: it is dying */
 }
@@ -142,7 +159,7 @@ bool follow_is_over(struct follow *follow, bool execed)
 	if (follow->how != ST_EXIT_UNKNOWN)
 		return true;
 	if (!follow->waiting && !atomic_load(&follow->dead) &&
-	    (procfs_read_stat(follow->ring->pid, &stat) || stat.state == 'Z' ||
+	    (procfs_read_stat(follow->ring->pid, &stat) || procfs_is_over(&stat) ||
 	     stat.start_time != follow->ring->start_time))
 		atomic_store(&follow->dead, true);
 	if (atomic_load(&follow->dead)) {

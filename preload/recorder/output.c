@@ -106,36 +106,34 @@ static bool is_over(int fd, const struct st_file_head *head)
 }
 
 /* A trace whose run is over. What its dead recorder left in a ring is added before it is moved. */
-static bool is_finished(const char *path)
+static bool is_finished(const char *path, struct st_file_head *ret_head)
 {
-	struct st_file_head head;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	bool finished;
 
 	if (fd < 0)
 		return false;
-	finished = !tracescan_head(fd, &head) && is_over(fd, &head);
+	finished = !tracescan_head(fd, ret_head) && is_over(fd, ret_head);
 	close(fd);
-	if (finished && head.ring[0])
-		rest_finish(head.ring);
+	if (finished && ret_head->ring[0])
+		rest_finish(ret_head->ring);
 	return finished;
 }
 
-static int move_aside(const char *path)
+static int move_aside(const char *path, char *ret_older, size_t size)
 {
-	char older[PATH_MAX];
 	unsigned long number;
 	int err;
 
 	for (number = 1; number <= OLDER_MAX; number++) {
-		err = with_number(path, number, older, sizeof(older));
+		err = with_number(path, number, ret_older, size);
 		if (err)
 			return err;
-		if (!renameat2(AT_FDCWD, path, AT_FDCWD, older, RENAME_NOREPLACE))
+		if (!renameat2(AT_FDCWD, path, AT_FDCWD, ret_older, RENAME_NOREPLACE))
 			return 0;
 		if (errno == EINVAL ||
 		    errno == ENOSYS) { /* a file system that cannot: link does not replace either */
-			if (!link(path, older))
+			if (!link(path, ret_older))
 				return unlink(path) ? -errno : 0;
 		}
 		if (errno != EEXIST)
@@ -168,9 +166,12 @@ static int lock_folder(const char *path)
 static int create_at(const char *path, const struct st_file_head *head, struct trace **ret_trace)
 {
 	int err = trace_create(path, head, NULL, ret_trace);
+	char moved[PATH_MAX];
+	struct st_file_head older;
 
-	if (err != -EEXIST || !is_finished(path) || move_aside(path))
+	if (err != -EEXIST || !is_finished(path, &older) || move_aside(path, moved, sizeof(moved)))
 		return err;
+	rest_moved(&older, moved);
 	return trace_create(path, head, NULL, ret_trace);
 }
 

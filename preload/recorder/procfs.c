@@ -210,6 +210,8 @@ int procfs_parse_stat(const char *text, struct procfs_stat *ret_stat)
 			stat.ppid = (uint32_t)value;
 		else if (field == 12)
 			stat.major_faults = value;
+		else if (field == 20)
+			stat.threads = (uint32_t)value;
 		else if (field == 22)
 			stat.start_time = value;
 		else if (field == 28)
@@ -221,6 +223,11 @@ int procfs_parse_stat(const char *text, struct procfs_stat *ret_stat)
 		return -EINVAL;
 	*ret_stat = stat;
 	return 0;
+}
+
+bool procfs_is_over(const struct procfs_stat *stat)
+{
+	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
 
 int procfs_parse_map(char *line, struct procfs_map *ret_map)

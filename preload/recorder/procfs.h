@@ -32,7 +32,7 @@ uint64_t procfs_parse_private(const char *text);
 /* /proc/PID/stat. exit_code is the wait status, 0 where it may not be seen. */
 struct procfs_stat {
 	char state;
-	uint32_t ppid;
+	uint32_t ppid, threads;
 	uint64_t start_time;   /* clock ticks after boot */
 	uint64_t start_stack;  /* changes with every exec, where addresses are random */
 	uint64_t major_faults; /* of all threads so far */
@@ -41,6 +41,9 @@ struct procfs_stat {
 
 /* 0 or -EINVAL. */
 int procfs_parse_stat(const char *text, struct procfs_stat *ret_stat);
+
+/* Nothing of it runs any more. A program whose first thread has ended (pthread_exit in main) is a zombie with others. */
+bool procfs_is_over(const struct procfs_stat *stat);
 
 /* A line of /proc/PID/maps. `path` points into the line. */
 struct procfs_map {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rest.h"
+#include "clock.h"
 #include "drain.h"
 #include "ringfile.h"
 #include "tracescan.h"
@@ -8,6 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#define DAY (86400 * SECOND)
 
 static bool is_same_run(const struct st_file_head *head, const struct st_ring *ring)
 {
@@ -25,8 +28,8 @@ static int open_trace(const struct st_ring *ring, int *ret_fd)
 	if (fd < 0)
 		return -errno;
 	err = tracescan_head(fd, &head);
-	if (!err && !is_same_run(&head, ring))
-		err = -ENOENT;
+	if (err == -EINVAL || (!err && !is_same_run(&head, ring)))
+		err = -ENOENT; /* something else stands there */
 	if (err)
 		close(fd);
 	else
@@ -65,7 +68,7 @@ static int finish_trace(struct st_ring *ring, int fd)
 	struct tracescan scan;
 	struct trace_options options = {0};
 	struct out out = {0};
-	int err = tracescan_blocks(fd, &scan);
+	int err = tracescan_blocks(fd, &scan), own;
 
 	if (!err && scan.trailer)
 		return 0;
@@ -77,7 +80,10 @@ static int finish_trace(struct st_ring *ring, int fd)
 	options.blocks = scan.blocks;
 	options.records = scan.records;
 	ringfile_make_head(ring, &head);
-	err = trace_create_fd(dup(fd), &head, &options, &out.trace);
+	own = dup(fd);
+	err = own < 0 ? -errno : trace_create_fd(own, &head, &options, &out.trace);
+	if (err && own >= 0)
+		close(own);
 	if (!err)
 		err = rest_write(ring, &out,
 		                 "the recorder died before the program did, a later one finished this trace");
@@ -85,22 +91,49 @@ static int finish_trace(struct st_ring *ring, int fd)
 	return err;
 }
 
+/*
+ * Was the trace taken away, so that nobody will read its ring any more? The folders of another container are not seen
+ * from here: somebody may come back to it the next day.
+ */
+static bool is_taken_away(const struct st_ring *ring, int err)
+{
+	return err == -ENOENT && (!ringfile_is_foreign(ring) || clock_now() > ring->epoch + DAY);
+}
+
+static int finish_named(struct st_ring *ring)
+{
+	int fd, err = open_trace(ring, &fd);
+
+	if (err)
+		return is_taken_away(ring, err) ? 0 : err;
+	err = finish_trace(ring, fd);
+	close(fd);
+	return err;
+}
+
+void rest_moved(const struct st_file_head *head, const char *path)
+{
+	struct ringfile file;
+
+	if (!head->ring[0] || ringfile_open(head->ring, &file))
+		return;
+	if (is_same_run(head, file.ring) && strlen(path) < sizeof(file.ring->trace))
+		strcpy(file.ring->trace, path);
+	ringfile_release(&file);
+}
+
 int rest_finish(const char *path)
 {
 	struct ringfile file;
-	int fd, err;
+	int err;
 
 	err = ringfile_open(path, &file);
 	if (err)
 		return err == -EWOULDBLOCK ? -EBUSY : err;
-	if (!ringfile_is_dead(file.ring)) {
+	if (!ringfile_is_dead(file.ring))
 		err = -EBUSY;
-	} else if (!file.ring->trace[0]) {
-		err = -ENODATA;
-	} else if (!open_trace(file.ring, &fd)) {
-		err = finish_trace(file.ring, fd);
-		close(fd);
-	} /* else: the trace was taken away, so nobody reads this ring any more */
+	else
+		err = file.ring->trace[0] ? finish_named(file.ring) : -ENODATA;
 	if (!err)
 		unlink(path);
 	ringfile_release(&file);

@@ -19,4 +19,7 @@ int rest_write(struct st_ring *ring, struct out *out, const char *why);
  */
 int rest_finish(const char *path);
 
+/* The trace with this head, whose ring may still be there, was moved to `path`: that is where its rest belongs. */
+void rest_moved(const struct st_file_head *head, const char *path);
+
 #endif

@@ -16,9 +16,13 @@
 
 #define FOREIGN_AGE (3600 * SECOND)
 
+/* The magic is written last. */
 static int check_head(const struct st_ring *ring, uint64_t bytes)
 {
-	if (memcmp(ring->magic, ST_RING_MAGIC, sizeof(ring->magic)) || ring->version != ST_RING_VERSION)
+	bool made = !memcmp(ring->magic, ST_RING_MAGIC, sizeof(ring->magic));
+
+	atomic_thread_fence(memory_order_acquire);
+	if (!made || ring->version != ST_RING_VERSION)
 		return -EINVAL;
 	if (!ring->size || ring->size & (ring->size - 1) || ring->size > UINT64_C(1) << 30)
 		return -EINVAL;
@@ -78,7 +82,7 @@ void ringfile_release(struct ringfile *file)
 	*file = (struct ringfile){.fd = -1};
 }
 
-static bool is_of_other_namespace(const struct st_ring *ring)
+bool ringfile_is_foreign(const struct st_ring *ring)
 {
 	struct stat own;
 
@@ -94,12 +98,12 @@ bool ringfile_is_dead(const struct st_ring *ring)
 	if (procfs_read("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0 &&
 	    strncmp(boot_id, ring->boot_id, 36))
 		return true;
-	if (is_of_other_namespace(ring))
+	if (ringfile_is_foreign(ring))
 		return clock_now() > ring->epoch + FOREIGN_AGE;
 	err = procfs_read_stat(ring->pid, &stat);
 	if (err)
 		return err == -ENOENT || err == -ESRCH;
-	return stat.start_time != ring->start_time || stat.state == 'Z' || stat.state == 'X';
+	return stat.start_time != ring->start_time || procfs_is_over(&stat);
 }
 
 void ringfile_make_head(const struct st_ring *ring, struct st_file_head *ret_head)

@@ -21,11 +21,14 @@ int ringfile_open(const char *path, struct ringfile *ret_file);
 void ringfile_release(struct ringfile *file);
 
 /*
- * Whether its program is gone (another boot, or no such process). A zombie is gone. Of a program of another container
- * that shares our shared memory no number tells: with the ring's lock in hand, a ring that is older than an hour has
- * neither a recorder nor one that is about to come.
+ * Whether its program is gone (another boot, or no such process). A zombie without threads is gone. Of a program of
+ * another container that shares our shared memory no number tells: with the ring's lock in hand, a ring that is older
+ * than an hour has neither a recorder nor one that is about to come.
  */
 bool ringfile_is_dead(const struct st_ring *ring);
+
+/* Whether it is of another container: what its numbers and paths name is not seen from here. */
+bool ringfile_is_foreign(const struct st_ring *ring);
 
 /* The head of the trace that belongs to the ring. */
 void ringfile_make_head(const struct st_ring *ring, struct st_file_head *ret_head);

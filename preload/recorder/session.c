@@ -19,6 +19,7 @@
 #define SYNC_LOAD    SECOND
 #define SYNC_REST    (5 * SECOND)
 #define GATHER       MILLISECOND         /* after a wake: what follows the first record comes along */
+#define HELD_UP      (50 * MILLISECOND)  /* between two looks whether what waits can be taken now */
 #define EXEC_LOOK    (100 * MILLISECOND) /* after one was announced */
 #define EXEC_REST    (5 * SECOND)
 #define SWEEP_AFTER  (2 * SECOND)
@@ -160,10 +161,28 @@ static bool is_over(struct session *session)
 	return follow_is_over(&session->follow, look);
 }
 
+/*
+ * What waits in the ring ends its sleep at once: where it cannot be taken (a program that was stopped half-way through a
+ * record, a full disk), that would be a loop without any.
+ */
+static uint64_t pause_after(const struct session *session)
+{
+	uint64_t now = clock_now(), stuck = session->drain.stuck_since;
+	uint64_t waiting = atomic_load(&session->ring->head) - session->drain.read;
+
+	if (atomic_load(&session->follow.dead))
+		return 0;
+	if (now < session->retry_at || (stuck && now - stuck > SECOND))
+		return HELD_UP;
+	if (stuck)
+		return GATHER;
+	return waiting < session->ring->size / 8 && !atomic_load(&session->ring->exiting) ? GATHER : 0;
+}
+
 static void sleep_until_due(struct session *session, bool more)
 {
 	uint64_t now = clock_now(), due = session_due(session), flush_at = flush_due(session);
-	const struct timespec gather = {.tv_nsec = (long)GATHER};
+	struct timespec pause = {0};
 
 	due = flush_at < due ? flush_at : due;
 	due = now < session->exec_until && session->next_exec_look < due ? session->next_exec_look : due;
@@ -172,9 +191,9 @@ static void sleep_until_due(struct session *session, bool more)
 	if (due - now > SECOND)
 		due = now + SECOND; /* losses of precision and clocks that jump cost a second at most */
 	ringfile_wait(session->ring, session->drain.read, due - now);
-	if (atomic_load(&session->ring->head) - session->drain.read < session->ring->size / 8 &&
-	    !atomic_load(&session->follow.dead) && !atomic_load(&session->ring->exiting))
-		nanosleep(&gather, NULL);
+	pause.tv_nsec = (long)pause_after(session);
+	if (pause.tv_nsec)
+		nanosleep(&pause, NULL);
 }
 
 static void sweep(struct session *session, bool *swept)

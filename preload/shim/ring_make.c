@@ -187,11 +187,14 @@ static uint64_t ring_size(void)
 	return size;
 }
 
+/*
+ * Without its magic it is no ring yet: a recorder that clears up may be reading this head now, and one without a boot
+ * or a start would be that of a dead program.
+ */
 static void fill_head(struct st_ring *ring, const struct request *request)
 {
 	struct text directory;
 
-	memcpy(ring->magic, ST_RING_MAGIC, sizeof(ring->magic));
 	ring->version = ST_RING_VERSION;
 	ring->page_size = (uint32_t)getauxval(AT_PAGESZ);
 	ring->size = request->size;
@@ -207,6 +210,8 @@ static void fill_head(struct st_ring *ring, const struct request *request)
 	settings_library_path(ring->library_path, sizeof(ring->library_path));
 	settings_write(ring->settings, sizeof(ring->settings));
 	settings_environment(ring->environment, sizeof(ring->environment));
+	atomic_thread_fence(memory_order_release);
+	memcpy(ring->magic, ST_RING_MAGIC, sizeof(ring->magic));
 }
 
 int ring_make(struct st_ring **ret_ring)

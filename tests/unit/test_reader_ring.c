@@ -7,8 +7,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sparktrace/ring.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #define RING_BYTES 1024u
 #define RECORD     (sizeof(struct st_ev_free))
@@ -181,22 +184,33 @@ static void impossible_lengths_are_torn(void **state)
 	}
 }
 
-/* This very process: pid, start and boot are right, so what is not committed is still being written. */
-static void make_alive(struct test_ring *r)
+/* Field 22 of a process' stat line, and its state. */
+static uint64_t start_of(pid_t pid, char *ret_state)
 {
-	FILE *file = fopen("/proc/self/stat", "r");
-	char line[1024];
+	char path[40], line[1024];
+	FILE *file;
 	char *at;
 
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
 	assert_non_null(file);
 	assert_non_null(fgets(line, sizeof(line), file));
 	fclose(file);
 	at = strrchr(line, ')') + 2;
+	*ret_state = *at;
 	for (int field = 3; field < 22; field++)
 		at = strchr(at, ' ') + 1;
-	r->ring->pid = (uint32_t)getpid();
-	r->ring->start_time = strtoull(at, NULL, 10);
-	file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	return strtoull(at, NULL, 10);
+}
+
+/* That of a process of this boot: what is not committed is still being written. */
+static void make_alive(struct test_ring *r, pid_t pid)
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	char state;
+
+	r->ring->pid = (uint32_t)pid;
+	r->ring->start_time = start_of(pid, &state);
 	assert_non_null(file);
 	assert_int_equal(fread(r->ring->boot_id, 1, 36, file), 36);
 	fclose(file);
@@ -208,7 +222,7 @@ static void the_living_are_waited_for(void **state)
 	struct test_ring r = make_ring("alive");
 
 	(void)state;
-	make_alive(&r);
+	make_alive(&r, getpid());
 	put(&r, 0);
 	put(&r, 1);
 	put_torn(&r, RECORD);
@@ -221,6 +235,43 @@ static void the_living_are_waited_for(void **state)
 	read_trace(r.path, NULL, &got);
 	assert_run(&got, 0, 3);
 	assert_false(got.summary.alive);
+	drop_ring(&r);
+}
+
+static void *live_on(void *nothing)
+{
+	for (;;)
+		pause();
+	return nothing;
+}
+
+/* The kernel calls a process a zombie once its first thread has ended, whatever the others do. */
+static void a_first_thread_is_not_all(void **state)
+{
+	struct test_ring r = make_ring("threads");
+	pid_t pid = fork();
+	pthread_t thread;
+	char now = 0;
+
+	(void)state;
+	if (pid == 0) {
+		pthread_create(&thread, NULL, live_on, NULL);
+		pthread_exit(NULL);
+	}
+	for (int i = 0; i < 10000 && now != 'Z'; i++) {
+		usleep(1000);
+		start_of(pid, &now);
+	}
+	assert_int_equal(now, 'Z');
+	make_alive(&r, pid);
+	put(&r, 0);
+	read_trace(r.path, NULL, &got);
+	assert_true(got.summary.alive);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	read_trace(r.path, NULL, &got);
+	assert_false(got.summary.alive); /* none is left, and nobody took it away */
+	waitpid(pid, NULL, 0);
 	drop_ring(&r);
 }
 
@@ -342,6 +393,7 @@ int main(void)
 		cmocka_unit_test(torn_records_hide_nothing),
 		cmocka_unit_test(impossible_lengths_are_torn),
 		cmocka_unit_test(the_living_are_waited_for),
+		cmocka_unit_test(a_first_thread_is_not_all),
 		cmocka_unit_test(the_ring_continues_a_cut_trace),
 		cmocka_unit_test(a_whole_trace_needs_no_ring),
 		cmocka_unit_test(other_rings_are_not_mixed_in),

@@ -11,8 +11,10 @@
 #include "preload/recorder/procfs.h"
 #include "preload/recorder/ringfile.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define HOUR (3600 * SECOND)
@@ -47,6 +49,36 @@ static void test_own(void **state)
 	assert_true(ringfile_is_dead(&ring));
 }
 
+static void *look_from_a_thread(void *ring)
+{
+	struct procfs_stat process = {0};
+
+	for (int i = 0; i < 5000 && process.state != 'Z'; i++) {
+		usleep(1000);
+		procfs_read_stat((uint32_t)getpid(), &process);
+	}
+	_exit(process.state != 'Z' ? 2 : ringfile_is_dead(ring));
+}
+
+/* Its first thread has ended, as the kernel says of the whole; the others go on. */
+static void test_first_thread_ended(void **state)
+{
+	pthread_t thread;
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		static struct st_ring ring;
+
+		ring = own_ring();
+		pthread_create(&thread, NULL, look_from_a_thread, &ring);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void test_other_boot(void **state)
 {
 	struct st_ring ring = own_ring();
@@ -76,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_first_thread_ended),
 		cmocka_unit_test(test_other_boot),
 		cmocka_unit_test(test_other_container),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Protects a recording as a whole, with a program that fills its ring by hand: the trace is whole when the
- * program's destructor goes on and when the program is dead, however it died; what a full disk or a killed
+ * program's destructor goes on and when the program is dead, however it died; what a killed
  * recorder leaves in the ring is there, and is put into the trace by the next one.
  */
 #include <setjmp.h>
@@ -11,187 +11,8 @@
 
 #include <cmocka.h>
 
-#include "preload/recorder/clock.h"
 #include "preload/recorder/finish.h"
-#include "preload/recorder/procfs.h"
-#include "preload/recorder/ringfile.h"
-#include "preload/recorder/session.h"
-#include "trace_back.h"
-
-#include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-
-#define SIZE (256u << 10)
-
-static char folder[64], run[128], ring_path[128];
-static struct st_ring *ring;
-
-static int set_up(void **state)
-{
-	int fd;
-
-	(void)state;
-	back_make_folder(folder, sizeof(folder));
-	snprintf(run, sizeof(run), "%s/run.zst", folder);
-	snprintf(ring_path, sizeof(ring_path), "%s/ring-1", folder);
-	fd = open(ring_path, O_RDWR | O_CREAT, 0600);
-	if (ftruncate(fd, ST_RING_DATA + SIZE))
-		return -1;
-	ring = mmap(NULL, ST_RING_DATA + SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	memcpy(ring->magic, ST_RING_MAGIC, sizeof(ring->magic));
-	ring->version = ST_RING_VERSION;
-	ring->size = SIZE;
-	strcpy(ring->path, ring_path);
-	strcpy(ring->directory, folder);
-	strcpy(ring->environment, "RANK=3\nWORLD_SIZE=8\n");
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	munmap(ring, ST_RING_DATA + SIZE);
-	back_remove_folder(folder);
-	return 0;
-}
-
-/* --- the program ----------------------------------------------------------------------------- */
-
-static void produce(const void *source, size_t bytes)
-{
-	uint64_t position = atomic_fetch_add(&ring->head, bytes);
-	struct st_record *record = (void *)(st_ring_data(ring) + position % SIZE);
-
-	memcpy(record, source, bytes);
-	record->words = (uint16_t)(bytes / 8);
-	record->time = clock_now();
-	record->thread = (uint32_t)getpid();
-	atomic_store((_Atomic uint64_t *)(void *)record, ST_SEQ_MAGIC | position);
-	if (atomic_exchange(&ring->sleeping, 0))
-		ringfile_wake(ring);
-}
-
-/* The ring is complete once its pid is there. */
-static void become_program(void)
-{
-	while (!*(volatile uint32_t *)&ring->pid)
-		usleep(100);
-}
-
-static void produce_marks(int count)
-{
-	struct {
-		struct st_ev_mark mark;
-		char text[8];
-	} mark = {.mark.r.kind = ST_KIND_mark, .text = "step"};
-
-	while (count--)
-		produce(&mark, sizeof(mark));
-}
-
-static void produce_moment(void)
-{
-	const struct st_ev_moment moment = {.r.kind = ST_KIND_moment, .what = ST_MOMENT_FAILED};
-
-	produce(&moment, sizeof(moment));
-}
-
-static void wait_until(enum st_ring_recorder state)
-{
-	int tries;
-
-	for (tries = 0; tries < 2000 && atomic_load(&ring->recorder) != (uint32_t)state; tries++)
-		usleep(1000);
-	if (tries == 2000)
-		_exit(98);
-}
-
-static void die_well(void)
-{
-	become_program();
-	produce_marks(10);
-	wait_until(ST_RECORDER_RUNNING);
-	produce_moment();
-	atomic_store(&ring->exiting, 1);
-	ringfile_wake(ring);
-	wait_until(ST_RECORDER_DONE);
-	_exit(back_count(back_read(run), ST_KIND_trailer) == 1 ? 3 : 97); /* whole before we go on */
-}
-
-static void die_killed(void)
-{
-	become_program();
-	produce_marks(10);
-	wait_until(ST_RECORDER_RUNNING);
-	produce_marks(5);
-	kill(getpid(), SIGKILL);
-}
-
-/* Stops once its marks are there. */
-static void live_long(void)
-{
-	become_program();
-	produce_marks(10);
-	raise(SIGSTOP);
-	for (;;)
-		pause();
-}
-
-/* --- the recorder ---------------------------------------------------------------------------- */
-
-/* What the program cannot say itself: qemu-user shows a process its own /proc/PID/stat without a start. */
-static pid_t start(void (*program)(void))
-{
-	struct st_file_head head = back_head(0, 0);
-	struct procfs_stat stat = {0};
-	pid_t pid = fork();
-
-	if (!pid) {
-		program();
-		_exit(0);
-	}
-	assert_int_equal(procfs_read_stat((uint32_t)pid, &stat), 0);
-	memcpy(ring->boot_id, head.boot_id, sizeof(head.boot_id));
-	ring->start_time = stat.start_time;
-	*(volatile uint32_t *)&ring->pid = (uint32_t)pid;
-	return pid;
-}
-
-/* As main.c does it, without leaving: the recorder is this test's child. */
-static void become_recorder(void)
-{
-	struct ringfile file;
-	struct stat stat_now;
-	int err = ringfile_open(ring_path, &file);
-
-	if (err || stat(ring_path, &stat_now))
-		_exit(90);
-	err = session_run(file.ring, stat_now.st_ino);
-	_exit(err ? 1 : 0);
-}
-
-static pid_t record(void)
-{
-	pid_t pid = fork();
-
-	if (!pid)
-		become_recorder();
-	return pid;
-}
-
-static int end_of(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-/* --- tests ----------------------------------------------------------------------------------- */
+#include "tests/unit/recording.h"
 
 static void test_exit(void **state)
 {
@@ -276,54 +97,6 @@ static void test_kill_both(void **state)
 	back_free(back);
 }
 
-static pid_t record_without_room(void)
-{
-	pid_t pid = fork();
-	struct rlimit limit = {4096, 4096};
-
-	if (!pid) {
-		signal(SIGXFSZ, SIG_IGN);
-		setrlimit(RLIMIT_FSIZE, &limit);
-		become_recorder();
-	}
-	return pid;
-}
-
-static void die_with_much(void)
-{
-	become_program();
-	wait_until(ST_RECORDER_RUNNING);
-	produce_marks(1);
-	while (!atomic_load(&ring->tail)) /* the first block finds room */
-		usleep(1000);
-	for (int i = 0; i < 2000; i++) {
-		struct st_ev_free event = {.r.kind = ST_KIND_free, .addr = (uint64_t)i * 0x9e3779b97f4a7c15u};
-
-		produce(&event, sizeof(event));
-	}
-}
-
-static void test_full_disk(void **state)
-{
-	pid_t program = start(die_with_much), recorder = record_without_room();
-	struct trace_back *back;
-
-	(void)state;
-	assert_int_equal(end_of(recorder), 1);
-	assert_int_equal(end_of(program), 0);
-	assert_int_equal(atomic_load(&ring->recorder), ST_RECORDER_FAILED);
-	assert_int_equal(atomic_load(&ring->recorder_error), EFBIG);
-	back = back_read(run);
-	assert_true(back->blocks > 0);
-	assert_int_equal(back_count(back, ST_KIND_trailer), 0);
-	back_free(back);
-	assert_int_equal(finish_ring(ring_path), 0); /* there is room again */
-	back = back_read(run);
-	assert_int_equal(back_count(back, ST_KIND_free), 2000);
-	assert_int_equal(back_last(back)->kind, ST_KIND_trailer);
-	back_free(back);
-}
-
 /* A program that never had a recorder: its events are not lost when the next one clears up. */
 static void test_ring_only(void **state)
 {
@@ -387,7 +160,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kill, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_kill_both, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ring_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_trace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_ring, set_up, tear_down),
