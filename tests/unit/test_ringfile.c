@@ -12,6 +12,7 @@
 #include "preload/recorder/ringfile.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,10 +20,10 @@
 
 #define HOUR (3600 * SECOND)
 
-/* The ring of this very process, as the shim makes it. */
-static struct st_ring own_ring(void)
+/* The ring of a process of ours, as the shim makes it. */
+static struct st_ring ring_of(pid_t pid)
 {
-	struct st_ring ring = {.pid = (uint32_t)getpid(), .epoch = clock_now()};
+	struct st_ring ring = {.pid = (uint32_t)pid, .epoch = clock_now()};
 	struct procfs_stat process;
 	struct stat space;
 
@@ -33,6 +34,11 @@ static struct st_ring own_ring(void)
 	ring.start_time = process.start_time;
 	ring.pids = space.st_ino;
 	return ring;
+}
+
+static struct st_ring own_ring(void)
+{
+	return ring_of(getpid());
 }
 
 static void test_own(void **state)
@@ -49,34 +55,37 @@ static void test_own(void **state)
 	assert_true(ringfile_is_dead(&ring));
 }
 
-static void *look_from_a_thread(void *ring)
+static void *live_on(void *nothing)
 {
-	struct procfs_stat process = {0};
-
-	for (int i = 0; i < 5000 && process.state != 'Z'; i++) {
-		usleep(1000);
-		procfs_read_stat((uint32_t)getpid(), &process);
-	}
-	_exit(process.state != 'Z' ? 2 : ringfile_is_dead(ring));
+	for (;;)
+		pause();
+	return nothing;
 }
 
 /* Its first thread has ended, as the kernel says of the whole; the others go on. */
 static void test_first_thread_ended(void **state)
 {
-	pthread_t thread;
+	struct procfs_stat process = {0};
 	pid_t pid = fork();
-	int status;
+	struct st_ring ring;
+	pthread_t thread;
 
 	(void)state;
 	if (pid == 0) {
-		static struct st_ring ring;
-
-		ring = own_ring();
-		pthread_create(&thread, NULL, look_from_a_thread, &ring);
+		pthread_create(&thread, NULL, live_on, NULL);
 		pthread_exit(NULL);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	ring = ring_of(pid);
+	for (int i = 0; i < 10000 && process.state != 'Z'; i++) {
+		usleep(1000);
+		procfs_read_stat(ring.pid, &process);
+	}
+	assert_int_equal(process.state, 'Z');
+	assert_false(ringfile_is_dead(&ring));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_true(ringfile_is_dead(&ring)); /* none is left, and nobody took it away */
+	waitpid(pid, NULL, 0);
 }
 
 static void test_other_boot(void **state)
