@@ -26,7 +26,7 @@ struct pagemap_ranges {
 int pagemap_open(struct pagemap *pagemap, uint32_t pid, uint64_t page_size);
 void pagemap_close(struct pagemap *pagemap);
 
-/* Anonymous ranges of [start, end), page-aligned. 0 or negative errno. */
+/* Anonymous ranges of [start, end), page-aligned. 0 or negative errno (-ESRCH: that memory is gone, or going). */
 int pagemap_find(struct pagemap *pagemap, uint64_t start, uint64_t end, struct pagemap_ranges *ret_ranges);
 
 /* Which way it was found. */

@@ -15,7 +15,9 @@
 #include "trace_back.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 static char folder[64], path[128];
 static uint64_t page;
@@ -103,6 +105,31 @@ static void test_written_pages(void **state)
 	close(fd);
 }
 
+/* A process that was killed: that none of its pages is left does not mean that none was written. */
+static void test_no_memory(void **state)
+{
+	static struct pagemap_ranges ranges;
+	int fd = make_file(64 * page);
+	unsigned char *map = make_mapping(fd, 64);
+	uint64_t start = (uintptr_t)map;
+	struct pagemap pagemap;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_int_equal(pagemap_open(&pagemap, (uint32_t)pid, page), 0);
+	assert_int_equal(pagemap_find(&pagemap, start, start + 64 * page, &ranges), 0);
+	assert_int_equal(ranges.bytes, 3 * page);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(pagemap_find(&pagemap, start, start + 64 * page, &ranges), -ESRCH);
+	pagemap_close(&pagemap);
+	munmap(map, 64 * page);
+	close(fd);
+}
+
 /* Present but the file's; swapped; absent: none of them is an anonymous page in memory. */
 static void test_entries(void **state)
 {
@@ -179,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_written_pages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
 		cmocka_unit_test(test_entries),
 		cmocka_unit_test_setup_teardown(test_cells, set_up, tear_down),
 	};
