@@ -3,6 +3,7 @@
  * Protects what a dead program and its dead recorder left in the ring: every committed record comes, once, in
  * order; a torn one hides nothing behind it; and no ring of another process is mixed in.
  */
+#include "preload/recorder/procfs.h"
 #include "trace_file.h"
 
 #include <errno.h>
@@ -184,36 +185,16 @@ static void impossible_lengths_are_torn(void **state)
 	}
 }
 
-/* Field 22 of a process' stat line, and its state. */
-static uint64_t start_of(pid_t pid, char *ret_state)
-{
-	char path[40], line[1024];
-	FILE *file;
-	char *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_non_null(fgets(line, sizeof(line), file));
-	fclose(file);
-	at = strrchr(line, ')') + 2;
-	*ret_state = *at;
-	for (int field = 3; field < 22; field++)
-		at = strchr(at, ' ') + 1;
-	return strtoull(at, NULL, 10);
-}
-
 /* That of a process of this boot: what is not committed is still being written. */
 static void make_alive(struct test_ring *r, pid_t pid)
 {
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	char state;
+	struct procfs_stat stat;
 
+	assert_int_equal(procfs_read_stat((uint32_t)pid, &stat), 0);
 	r->ring->pid = (uint32_t)pid;
-	r->ring->start_time = start_of(pid, &state);
-	assert_non_null(file);
-	assert_int_equal(fread(r->ring->boot_id, 1, 36, file), 36);
-	fclose(file);
+	r->ring->start_time = stat.start_time;
+	assert_true(procfs_read("/proc/sys/kernel/random/boot_id", r->ring->boot_id,
+	                        sizeof(r->ring->boot_id)) > 0);
 	r->ring->boot_id[36] = '\0';
 }
 
@@ -250,19 +231,19 @@ static void a_first_thread_is_not_all(void **state)
 {
 	struct test_ring r = make_ring("threads");
 	pid_t pid = fork();
+	struct procfs_stat now = {0};
 	pthread_t thread;
-	char now = 0;
 
 	(void)state;
 	if (pid == 0) {
 		pthread_create(&thread, NULL, live_on, NULL);
 		pthread_exit(NULL);
 	}
-	for (int i = 0; i < 10000 && now != 'Z'; i++) {
+	for (int i = 0; i < 10000 && now.state != 'Z'; i++) {
 		usleep(1000);
-		start_of(pid, &now);
+		assert_int_equal(procfs_read_stat((uint32_t)pid, &now), 0);
 	}
-	assert_int_equal(now, 'Z');
+	assert_int_equal(now.state, 'Z');
 	make_alive(&r, pid);
 	put(&r, 0);
 	read_trace(r.path, NULL, &got);
