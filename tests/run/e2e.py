@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 from simledger import BUILD, FOLDER, LIB, MIB
 
@@ -165,12 +164,6 @@ class Traced:
         start = max(self.outside.column("anon_files"), key=lambda look: (look[2], look[0]))[0]
         broken = max((line["broken"] for line in self.ledger if line["t"] <= start), default=0)
         return max(self.outside.rise("anon_files"), self.last()["broken"] - broken)
-
-    def settle(self, seconds=30):
-        """Waits until the recorder is done, which takes its ring away then: a program that was killed did not wait for it."""
-        end = time.monotonic() + seconds
-        while os.path.exists(self.dump("head")[0]["ring"]) and time.monotonic() < end:
-            time.sleep(0.05)
 
     def report(self, *options):
         return Report(self.trace, *options)

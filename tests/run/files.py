@@ -352,14 +352,14 @@ def sharded(folder):
     """One shard of five, and the index that names them: opened or not, each has its size and its tensors. Then the same
     by a program that is killed there: what was not loaded is known to the byte."""
     from e2e import Traced, cached, facts
-    from simledger import PYTHON, check
+    from simledger import PYTHON, check, wait_for_recorder
 
     path = folder + "/sharded/model-00003-of-00005.safetensors"
     for deadly in (False, True):
         cached([path], warm=False)
         run = Traced("killed" if deadly else "sharded", PYTHON, os.path.abspath(__file__), "killed" if deadly else "load_file", path)
         if deadly:
-            run.settle()
+            wait_for_recorder(run.dump("head")[0]["ring"])
         r = run.report("--files")
         files = {os.path.basename(file["path"]): file for file in r["files"]}
         names = [f"model-{i:05}-of-00005.safetensors" for i in range(1, 6)]

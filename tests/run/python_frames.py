@@ -9,7 +9,8 @@ import json
 import os
 import subprocess
 import sys
-import time
+
+from simledger import wait_for_recorder
 
 WORK, BUILD = os.environ["T"], os.environ["BUILD"]
 ANALYZE, SHIM = BUILD + "/sparktrace-analyze", BUILD + "/libsparktrace.so"
@@ -33,13 +34,8 @@ def dump(path):
 
 
 def whole(path):
-    """The records of a trace whose recorder is done, which takes its ring away then: where a program did not wait for all
-    of it, that is still looking for who owns the files."""
-    ring = dump(path)[0]["ring"]
-    for _ in range(600):
-        if not os.path.exists(ring):
-            break
-        time.sleep(0.05)
+    """The records of a trace whose recorder is done: it may still be looking for who owns the files."""
+    wait_for_recorder(dump(path)[0]["ring"])
     return dump(path)
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -39,6 +40,14 @@ def raised(kind, error, trace):
 
 
 sys.excepthook = raised
+
+
+def wait_for_recorder(ring):
+    """Until it is done, half a minute at most: it takes its ring away then. A program that was killed did not wait for it,
+    another one does for two seconds."""
+    end = time.monotonic() + 30
+    while os.path.exists(ring) and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 def differ(found, wanted):
